@@ -83,16 +83,12 @@ class FromFunction(Activation):
         In the units of x, kinks among them. Panels that no integral over a standard
         Gaussian needs are joined.
         """
-        return self._ends(reach, needed=True)
-
-    def _ends(self, reach: float, *, needed: bool) -> Array:
-        sigma = self._root * max(reach / RULE if needed else 1.0, 1.0)
+        sigma = self._root * max(reach / RULE, 1.0)
         kinks = self._octaves.kinks(sigma)
-        mesh = self._octaves.at(sigma)
-        edges = (mesh.needed(kinks) if needed else mesh.edges) / self._root
+        edges = self._octaves.at(sigma).needed(kinks) / self._root
         parts = [edges, self.kinks, [-reach, reach]]
         if self.of is not None and not isinstance(self.f, Differentiated):
-            parts.append(self.of._ends(reach, needed=needed))
+            parts.append(self.of._edges(reach))
         every = np.unique(np.concatenate(parts))
         return every[np.abs(every) <= reach]
 
@@ -154,7 +150,7 @@ class FromFunction(Activation):
         if not isinstance(other, FromFunction):
             return super()._end_slope(other, sign)
         f, g = self._slope, other._slope
-        each = [f._ends(DEVIATIONS, needed=False), g._ends(DEVIATIONS, needed=False)]
+        each = [f._edges(DEVIATIONS), g._edges(DEVIATIONS)]
         return product_moment(
             self.name,
             f._value,
@@ -172,7 +168,7 @@ class FromFunction(Activation):
         return self._sampled(20)
 
     def _sampled(self, nodes: int) -> HalfWeighted:
-        out = HalfWeighted.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
+        out = HalfWeighted.of(self._value, self._edges(DEVIATIONS), nodes)
         need = out.trouble(is_slope=self.of is not None)
         if need:
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
@@ -202,8 +198,7 @@ class FromFunction(Activation):
             or is not square integrable at infinity.
         """
         _ = self._own_samples  # says what is wrong with the values
-        edges = self._ends(DEVIATIONS, needed=False)
-        f = self._value
+        edges, f = self._edges(DEVIATIONS), self._value
         return product_moment(self.name, f, f, edges, self.kinks, self.tolerance)
 
     @cached_property

@@ -196,7 +196,8 @@ def _root(
 def _predict_steep(*, power: float, scale: float = 1.0, **how: bool) -> list[float]:
     a = _root(power, scale, **how)
     steep = [a.derivative_second_moment] if power > 0.5 else []
-    slopes = np.arctan(a.dual_derivative(np.array([0.3, 1.0, -1.0])) / scale**2)
+    # One by one: the others of an array ask for what a single end may not.
+    slopes = [math.atan(a.dual_derivative(r) / scale**2) for r in (0.3, 1.0, -1.0)]
     gaps = a.distance_map(np.array(_GAPS))
     return [a.second_moment, *steep, *a.dual(np.array(_AT)), *gaps, *slopes]
 

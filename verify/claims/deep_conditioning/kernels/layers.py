@@ -189,36 +189,50 @@ _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
 _FAR = (0.5, -0.5, -0.99)
 
 
+def _raised_wave() -> act.Activation:
+    """Return -1 - cos x, nowhere positive; as even as rounding leaves it."""
+    return act.from_function(
+        lambda x: np.where(x > 0.0, 1.0 + 2.0**-52, 1.0) * -(1.0 + np.cos(x))
+    )
+
+
 def _predict_apart(
-    *, waves: int, powers: int, first: int = 0, odd: int = 0
+    *, waves: int, powers: int, first: int = 0, odd: int = 0, raised: bool = False
 ) -> list[float]:
     def polynomials(count: int) -> list[kernels.Layer]:
         return [kernels.Layer(act.hermite(30))] * count
 
     # A variance of weights that keeps the length at one.
-    wave = kernels.Layer(act.cos, weight_var=1.0 / act.cos.second_moment)
+    cosine = _raised_wave() if raised else act.cos
+    wave = kernels.Layer(cosine, weight_var=1.0 / cosine.second_moment)
     sine = kernels.Layer(act.sin, weight_var=1.0 / act.sin.second_moment)
     network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
     network = [*[sine] * odd, *network]
-    rho = np.append(1.0 - np.array(_CLOSE), _FAR)
+    near = 1.0 - np.array(_CLOSE)
+    rho = np.concatenate([near, -near, _FAR])
     top = kernels.nngp_map(rho, network)
     return [*top, *kernels.ntk_map(rho, network, normalized=True)]
 
 
 def _measure_apart(
-    *, waves: int, powers: int, first: int = 0, odd: int = 0
+    *, waves: int, powers: int, first: int = 0, odd: int = 0, raised: bool = False
 ) -> list[Any]:
     """cosh(rho) / cosh(1), rho^30 and sinh(rho) / sinh(1), layer by layer to 60 digits."""
     with mpmath.workdps(60):
-        one = mpmath.cosh(1)
-        cosine = (lambda r: mpmath.cosh(r) / one, lambda r: mpmath.sinh(r) / one)
+        more = mpmath.e + 2 * mpmath.exp(0.5) if raised else mpmath.mpf(0)
+        one = more + mpmath.cosh(1)
+        cosine = (
+            lambda r: (more + mpmath.cosh(r)) / one,
+            lambda r: mpmath.sinh(r) / one,
+        )
         power = (lambda r: r**30, lambda r: 30 * r**29)
         size = mpmath.sinh(1)
         sine = (lambda r: mpmath.sinh(r) / size, lambda r: mpmath.cosh(r) / size)
         steps = [sine] * odd + [power] * first + [cosine] * waves + [power] * powers
         top: list[Any] = []
         slow: list[Any] = []
-        for rho in (*(1 - mpmath.mpf(delta) for delta in _CLOSE), *_FAR):
+        near = [1 - mpmath.mpf(delta) for delta in _CLOSE]
+        for rho in (*near, *(-rho for rho in near), *_FAR):
             f, t, whole = mpmath.mpf(rho), mpmath.mpf(rho), mpmath.mpf(1)
             for value, slope in steps:
                 f, t = value(f), value(f) + t * slope(f)
@@ -236,6 +250,7 @@ EQ1_APART = numeric(
     r" \text{ or } (K^{(l)})^{30}, \quad 1 - \rho \ge 2^{-53}",
     assumptions=(
         "cosines and sines of second moment one, and Hermite polynomials of order 30",
+        "or one more than the cosine in its place",
     ),
     source=ours("Equations 1 and 7"),
     cases=(
@@ -243,6 +258,8 @@ EQ1_APART = numeric(
         {"waves": 60, "powers": 9, "first": 5},
         # Odd layers before even ones.
         {"waves": 1, "powers": 0, "odd": 2},
+        # An even function that is known by its values alone.
+        {"waves": 1, "powers": 10, "raised": True},
     ),
     predict=_predict_apart,
     measure=_measure_apart,
