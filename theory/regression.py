@@ -340,22 +340,19 @@ class _Spectrum:
 
     def responses(self, who: str, times: Array) -> Array:
         """Return (1 - e^(-t s)) / s for every time and s, eigenvalue plus penalty."""
+        from scipy.special import exprel
+
         s = self.values + self.penalty
         limit = DIGITS * self.rounding
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):  # an overflow the mean shows
             late = np.isinf(times) | (times * limit > 1.0)
             x = times[:, None] * s
+            early = times[:, None] * exprel(-x)
+            out = np.where(x <= 1.0, early, -np.expm1(-x) / s)
         # At a time t eigenvalues far below 1/t need not be known.
         open_ = s <= limit
         null = open_ & (self.values <= self.rounding)
         self._require_decided(who, times[late], s[open_ & ~null])
-        positive = np.where(s > 0.0, s, 1.0)
-        early = np.where(x <= 1.0, x, 0.0)
-        share = np.ones_like(early)
-        np.divide(-np.expm1(-early), early, out=share, where=early > 0.0)
-        out = np.where(x <= 1.0, np.where(late, 0.0, times)[:, None] * share, 0.0)
-        with np.errstate(over="ignore"):  # which the mean shows
-            np.divide(-np.expm1(-x), positive, out=out, where=x > 1.0)
         out[np.ix_(late, null)] = 0.0
         return out
 

@@ -25,8 +25,8 @@ from theory.identity_map.patch_matrix import (
 
 Array = npt.NDArray[np.float64]
 
-_BLOCK = 2**22
-"""Entries of a block of patches: 32 MiB."""
+_ROWS = 8
+"""Of an image, whose patches are held at once."""
 
 
 def one_layer_conv_weights(
@@ -330,10 +330,9 @@ def _span(who: str, image: Any, size: int, loss: Any, rank_tolerance: Any) -> _S
 
 def _patch_blocks(image: Array, kernel: int) -> Iterator[Array]:
     """Yield the patches of a few image rows at a time: the whole may be too large."""
-    height, width, channels = image.shape
-    rows = max(1, _BLOCK // (width * channels * kernel**2))
-    for first in range(0, height, rows):
-        yield _patch_rows(image, kernel, first, min(first + rows, height))
+    height = len(image)
+    for first in range(0, height, _ROWS):
+        yield _patch_rows(image, kernel, first, min(first + _ROWS, height))
 
 
 def _convolve(image: Array, weights: Array, kernel: int) -> Array:

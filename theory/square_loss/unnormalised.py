@@ -225,9 +225,7 @@ def _unit_roots(m: Array, p: float) -> tuple[Array, Array, npt.NDArray[np.bool_]
 
 
 def _step(u: Array, m: Array, p: float) -> Array:
-    """Return Newton's step for ``(1 - u) - m u^-p``, 0 at a flat point."""
-    safe = np.where(u > 0.0, u, 1.0)
-    over = (1.0 - safe) - m * safe**-p
-    slope = -1.0 + p * m * safe ** (-p - 1.0)
-    good = (slope != 0.0) & (u > 0.0)
-    return np.where(good, -over / np.where(good, slope, 1.0), 0.0)
+    """Return Newton's step for ``(1 - u) - m u^-p``, 0 at zero and at a flat point."""
+    with np.errstate(all="ignore"):
+        step = ((1.0 - u) - m * u**-p) / (1.0 - p * m * u ** (-p - 1.0))
+    return np.where(np.isfinite(step), step, 0.0)

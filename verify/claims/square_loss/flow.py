@@ -202,21 +202,12 @@ def _measure_normalised(p: Problem, weight_decay: float) -> Array:
 
 @drawn(problem)
 def _predict_normalised(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
-    flow = sl.gradient_flow(
-        p.directions,
-        p.rho,
-        p.x,
-        p.labels,
-        weight_decay,
-        t_end=clock * _TIMES[-1],
-        rtol=1e-11,
-    )
-    return np.array(
-        [
-            [flow.rho_at(t), *flow.outputs(t), *([1.0] * len(p.directions))]
-            for t in clock * np.array(_TIMES)
-        ]
-    )
+    times = clock * np.array(_TIMES)
+    given = p.directions, p.rho, p.x, p.labels, weight_decay
+    flow = sl.gradient_flow(*given, t_end=times[-1], rtol=1e-11, t_eval=times)
+    ones = [1.0] * len(p.directions)
+    rhos = zip(flow.rho, times, strict=True)
+    return np.array([[rho, *flow.outputs(t), *ones] for rho, t in rhos])
 
 
 WEIGHT_NORMALISATION = numeric(

@@ -19,28 +19,27 @@ from verify.compare import AgreesTo, Array, Identical
 
 # --- fixed points -----------------------------------------------------------------------
 
-_LINEAR = 0.25
-"""Energy of the linear part."""
+
+def _predict_rest(*, gap: float, linear: float, mean: float = 1.0) -> list[float]:
+    square = (1.0 - linear) / (2.0 - gap)
+    a0, a1, a2 = mean * np.sqrt((1.0 - gap) * square), np.sqrt(linear), np.sqrt(square)
+    found = act.HermiteMixture((a0, a1, a2)).fixed_point()
+    return [1.0 - found, np.log(found)]
 
 
-def _predict_rest(*, gap: float, mean: float = 1.0) -> float:
-    square = 0.75 / (2.0 - gap)
-    a0, a1, a2 = mean * np.sqrt((1.0 - gap) * square), np.sqrt(_LINEAR), np.sqrt(square)
-    return 1.0 - act.HermiteMixture((a0, a1, a2)).fixed_point()
-
-
-def _measure_rest(*, gap: float) -> float:
+def _measure_rest(*, gap: float, linear: float) -> list[float]:
     """a_0^2 + a_1^2 c + a_2^2 c^2 = c at c = 1 and c = a_0^2 / a_2^2 = 1 - gap."""
-    return gap
+    del linear
+    return [gap, np.log(1.0 - gap)]
 
 
 REST = numeric(
     id="dc/defC.1-rest-close",
-    title="The correlation that inputs settle at, where it is next to one",
+    title="The correlation that inputs settle at, next to one and far from it",
     statement=r"a_0^2 + a_1^2 c + a_2^2 c^2 = c, \quad c = a_0^2 / a_2^2 < 1",
     assumptions=("energies whose sum is one, a_0^2 + a_1^2 + a_2^2 = 1",),
     source=ours("Definition C.1"),
-    cases=grid(gap=(0.7, 0.1, 1e-3, 1e-5, 1e-7)),
+    cases=grid(gap=(1.0 - 2.0**-30, 0.7, 0.4, 1e-3, 1e-7), linear=(0.25, 0.998)),
     predict=_predict_rest,
     measure=_measure_rest,
     # Energies are rounded a few times each, and the gap is their difference.

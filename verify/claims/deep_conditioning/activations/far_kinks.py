@@ -28,6 +28,7 @@ _LINES: dict[str, tuple[float, tuple[float, ...], tuple[float, ...]]] = {
     "ReLU to six": (0.0, (0.0, 6.0), (1.0, -1.0)),
     "from minus one": (0.0, (-1.0, 0.0), (1.0, 0.5)),
     "on both sides": (1.0, (-1.5, 1.0), (-1.0, 2.0)),
+    "far out": (1.0, (-50.0, 60.0), (-0.5, 1.0)),
 }
 _NORMALISED = "normalised gelu"
 _PARABOLA = "parabola from one"
@@ -159,6 +160,7 @@ STATE = numeric(
         *(_net("ReLU to six", 1.6, b, 5.0 * b) for b in (1e-3, 0.4)),
         *(_net("from minus one", 0.4, b, 2.9 * b) for b in (1e-4, 0.1)),
         *(_net("on both sides", 0.2, b, 0.1 * b) for b in (1e-3, 0.2)),
+        *(_net("far out", 0.2, b, 1.1 * b) for b in (2.0, 900.0)),
         *(_net(_NORMALISED, 0.5, b, 2.0 * b) for b in (0.05, 0.2)),
     ),
     predict=_predict_state,

@@ -310,6 +310,8 @@ def _predict_homogeneous(*, bias: float, most: float = _BEYOND) -> list[float]:
     depths = np.nan_to_num(found.depth[35, cells], nan=-1.0)
     ((w, b),) = found.edges
     ends = [reach(scale * act.relu, (bias, 2.0 * bias)) for scale in _SCALES]
+    later = act.from_function(lambda x: np.maximum(x - 0.5, 0.0), kinks=(0.5,))
+    ends.append(len(diagram(later, (0.0, 4.0), (0.0, 2.0 * bias), 10).edges))
     return [*middles, *depths.tolist(), *map(float, (*w, *b, *told[-1])), *ends]
 
 
@@ -317,12 +319,13 @@ def _measure_homogeneous(*, bias: float) -> list[Any]:
     """-1 / log(w / 2) for w below 2, where the edge is, without biases.
 
     Of all cells the last is told of; and 1.6 times where variances have no limit any more.
+    Of a later ramp the edge only touches the diagonal, and is not drawn.
     """
     cells = [mpmath.floor(w / _BEYOND * 70) for w in (*_STABLE, 2.5)]
     w = [(k + mpmath.mpf("0.5")) * _BEYOND / 70 for k in cells]
     depths = [-1 / mpmath.log(v / 2) for v in w[:-1]]
     ends = [float(f"{1.6 * 2 / scale**2:.1g}") for scale in _SCALES]
-    return [*w, *depths, -1, 2, 0, 70**2, 70**2, *ends]
+    return [*w, *depths, -1, 2, 0, 70**2, 70**2, *ends, 0]
 
 
 HOMOGENEOUS = numeric(
