@@ -273,8 +273,8 @@ def _representation(channels: int, side: int, seed: int) -> tuple[Array, Array]:
     image = rng.standard_normal((side, side))
     mixed = rng.standard_normal((channels, 1, 1)) * image
     h = mixed + 0.5 * rng.standard_normal((channels, side, side))
-    # Pairs of opposite channels sum to nothing.
-    return (np.concatenate([h, -h]) if channels == 2 else h), image
+    # Two opposite channels sum to nothing.
+    return (np.stack([h[0], -h[0]]) if channels == 2 else h), image
 
 
 def _measure_picture(*, channels: int, side: int, seed: int) -> list[float]:
