@@ -47,7 +47,7 @@ _OWN: dict[str, Callable[[Any], Any]] = {
     "@tanh(x)^3 / 1e9": lambda x: 1e-9 * np.tanh(x) ** 3,
     # Which evenly spaced values miss, and their panels do not.
     "@a spike among waves": lambda x: (
-        np.sin(100.0 * x) + np.exp(-0.5 * np.square(1e4 * (x - 0.306)))
+        np.sin(100.0 * x) + np.exp(-0.5 * np.square(1e5 * (x - 0.306)))
     ),
 }
 """So are these, as functions of one's own."""
