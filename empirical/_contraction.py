@@ -110,7 +110,9 @@ def check(
             raise ValueError(
                 f"{who}: `{name}` must not be empty, but a shape is {tuple(tensor.shape)}"
             )
-        if tensor.is_meta or not tensor.is_floating_point():
+        # Inputs of a module of one's own may be words, which are whole numbers.
+        words = name != "params" and not tensor.is_complex()
+        if tensor.is_meta or not (words or tensor.is_floating_point()):
             raise ValueError(
                 f"{who}: `{name}` must be floating point, but they are {tensor.dtype} on "
                 f"{tensor.device}"

@@ -216,7 +216,7 @@ def sample(
     """
     check("sample", (), x, None, outputs)
     _check_hidden("sample", network)
-    if x.ndim != 2:
+    if x.ndim != 2 or not x.is_floating_point():
         raise ValueError(
             "sample: `x` must be floating point of shape (n, d), but it is "
             f"{x.dtype} of {tuple(x.shape)}"
