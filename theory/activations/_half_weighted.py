@@ -213,8 +213,9 @@ def _octaves(
     """E f(Z) on one side of c up to a width, and the error of that."""
     apart = sign * (edges - c)
     innermost = float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
-    halvings = math.floor(math.log2(0.5 * width / innermost))
-    tops = width * 2.0 ** -np.arange(max(halvings, 6))
+    # Next to a kink that is not zero arguments are rounded too much.
+    least = max(2.0 * innermost, 2.0**-26 * abs(c))
+    tops = width * 2.0 ** -np.arange(max(math.floor(math.log2(width / least)), 6))
     y, w = gaussian.legendre(20)
     u = tops[:, None] * (0.75 + 0.25 * y)
     with np.errstate(all="ignore"):
