@@ -713,6 +713,32 @@ def test_a_steep_function_with_waves(power, waves, size):
     assert np.abs(twice - 4.0 * slope).max() < 4e-13 * a.derivative_second_moment
 
 
+@pytest.mark.parametrize("power", [0.55, 0.7, 0.8])
+@pytest.mark.parametrize("kink", [-0.3, 1e-5, 0.01, 0.3, 5.0])
+def test_a_steep_side_is_as_exact_as_the_tolerance_or_refused(kink, power):
+    """Where a larger tolerance ends the panels early, slopes next to a kink are chords'."""
+
+    def energy(u):  # t = u^10 is the distance
+        t = u**10
+        return t ** (2 * power - 2) * mpmath.npdf(t + kink) * 10 * u**9
+
+    with mpmath.workdps(20):
+        exact = power**2 * mpmath.quad(energy, [0, 0.5, 0.8, 1, 1.1, 1.2, 1.3, 1.4])
+    answered = 0
+    for tolerance in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4):
+        try:
+            a = act.from_function(
+                lambda x: np.maximum(x - kink, 0.0) ** power,
+                kinks=kink,
+                tolerance=tolerance,
+            )
+        except ValueError:
+            continue
+        answered += 1
+        assert a.derivative_second_moment == pytest.approx(float(exact), rel=tolerance)
+    assert answered or (abs(kink) >= 0.3 and power < 0.8)
+
+
 def test_slopes_diverge_however_small_the_steep_part_is():
     # s'(x) s'(-x) is positive down to x = 1e-7, and then minus infinity.
     a, _ = _steep_and_wavy(0.4, 5.0, 1000.0)

@@ -157,9 +157,10 @@ def product_moment(
         for sign in (1.0, -1.0)
         if abs(c) < 30.0
     ]
+    last = {side: _innermost(edges, *side) for side in each}
     # Not the product, which may change its sign.
-    sides = [side for side in each if _grows(f, *side) or _grows(g, *side)]
-    octaves = [_octaves(both, edges, *side) for side in sides]
+    sides = [s for s in each if _grows(f, last[s], *s) or _grows(g, last[s], *s)]
+    octaves = [_octaves(both, last[side], *side) for side in sides]
     # Infinities of both signs are no number.
     whole = math.fsum(v for v, _ in octaves)
     if not math.isfinite(whole):
@@ -191,15 +192,32 @@ def _outside(
     return one.y[kept] * other.y[kept]
 
 
-def _grows(f: Function, c: float, sign: float, width: float) -> bool:
+def _innermost(edges: Array, c: float, sign: float, width: float) -> float:
+    """Return the width of the panel next to c on one side."""
+    apart = sign * (edges - c)
+    return float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
+
+
+def _is_chord(f: Function, last: float, c: float, sign: float) -> bool:
+    """Whether f is constant next to c, as the slope of a line or of a chord is."""
+    with np.errstate(all="ignore"):
+        one, two = f(c + sign * last * np.array([0.1, 0.2]))
+    return bool(one == two)
+
+
+def _grows(f: Function, last: float, c: float, sign: float, width: float) -> bool:
     """Whether |f| still grows over twelve halvings of the distance from c.
 
-    They end at 2^-26 of a deviation, or nearer where other kinks are near. A logarithm
-    gains as much over the last six as over the first; what slows down is bounded.
+    They end at 2^-26 of a deviation, or nearer where other kinks are near. Outside of a
+    last panel with a chord they are fewer where there is no room. A logarithm gains as
+    much over the second half of them as over the first; what slows down is bounded.
     """
     steps = np.array([1.0, 0.75, 0.55])
-    start = min(2.0**-14, 2.0**-6 * width)
-    u = np.concatenate([start * h * steps for h in (1.0, 2.0**-6, 2.0**-12)])
+    start, half = min(2.0**-14, 2.0**-6 * width), 2.0**-6
+    if _is_chord(f, last, c, sign):
+        start = max(start, min(width, 2.0**14 * last))
+        half = max(half, min(math.sqrt(4.0 * last / start), 0.5))
+    u = np.concatenate([start * h * steps for h in (1.0, half, half * half)])
     with np.errstate(all="ignore"):
         values = np.asarray(f(c + sign * u), dtype=np.float64)
     far, middle, near = np.abs(values).reshape(3, -1).max(axis=1).tolist()
@@ -208,26 +226,31 @@ def _grows(f: Function, c: float, sign: float, width: float) -> bool:
 
 
 def _octaves(
-    f: Function, edges: Array, c: float, sign: float, width: float
+    f: Function, last: float, c: float, sign: float, width: float
 ) -> tuple[float, float]:
     """E f(Z) on one side of c up to a width, and the error of that."""
-    apart = sign * (edges - c)
-    innermost = float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
     # Next to a kink that is not zero arguments are rounded too much.
-    least = max(2.0 * innermost, 2.0**-26 * abs(c))
-    tops = width * 2.0 ** -np.arange(max(math.floor(math.log2(width / least)), 6))
+    least = max(2.0 * last, 2.0**-26 * abs(c))
+    halvings = math.floor(math.log2(width / least))
+    tops = width * 2.0 ** -np.arange(max(halvings, 6))
     y, w = gaussian.legendre(20)
     u = tops[:, None] * (0.75 + 0.25 * y)
     with np.errstate(all="ignore"):
         values = np.asarray(f((c + sign * u).ravel()), dtype=np.float64)
     density = gaussian.pdf(c + sign * u)
     energy = (values.reshape(u.shape) * density) @ w * (0.25 * tops)
+    if halvings < 6 and _is_chord(f, last, c, sign):
+        return math.fsum(energy), math.fsum(np.abs(energy))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.nan_to_num(energy[1:] / energy[:-1], nan=0.0, posinf=0.0)
     sums = []
-    for last in (energy.size, energy.size - 3):
-        e = energy[:last]
-        ratio = float(e[-1] / e[-2]) if e[-2] else 0.0
-        if ratio >= LOGARITHMIC:
+    for taken in (energy.size, energy.size - 3):
+        e, last_ratios = energy[:taken], ratios[max(taken - 4, 0) : taken - 1]
+        if last_ratios.min() >= LOGARITHMIC:
             return math.copysign(math.inf, e[-1]), 0.0
+        ratio = float(last_ratios[-1])
+        if ratio >= LOGARITHMIC:  # by what the values have lost
+            return math.fsum(e), math.fsum(np.abs(e))
         sums.append(math.fsum(e) + float(e[-1]) * ratio / (1.0 - ratio))
     # Three octaves more gain at least a factor of two.
     return sums[0], abs(sums[0] - sums[1])
