@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory.activations import Activation
+from theory.meshes import RULE
 
 Array = npt.NDArray[np.float64]
 
@@ -38,8 +39,6 @@ EVEN = 2.0
 """Width of the widest panels, in deviations."""
 REACH = 16.0
 """Standard deviations: e^{-128} is left out, times any power that occurs."""
-FAR = 20.0
-"""Those for which panels are asked for, as in every rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +185,7 @@ def _nodes(
     roots = np.sqrt(np.diagonal(k))
     reach = REACH * float(roots.max())
     _require_tails(activation, reach)
-    far = FAR / REACH * reach
+    far = RULE / REACH * reach
     edges = activation._edges(far)
     if tangent:
         edges = np.union1d(edges, activation.derivative._edges(far))

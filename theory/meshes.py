@@ -25,6 +25,10 @@ NODES = breaks.NODES
 DEVIATIONS = 40.0
 """Reach of a mesh in standard deviations of the widest Gaussian it is for."""
 
+RULE = 20.0
+"""Deviations within which rules ask for panels: a mesh resolves no more than twelve of its
+own, and further out is a wider Gaussian's."""
+
 RESOLVED = 8.0 * np.finfo(np.float64).eps
 """Last Chebyshev coefficients of a panel that is fine enough, over the function's size."""
 

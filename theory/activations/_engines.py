@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from theory import duals, gaussian
 from theory.activations.function import EVEN, ODD, ORDER
+from theory.meshes import RULE
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def sum_of(p: Array) -> duals.Engine:
 
 def tabulated(a: Any, b: Any) -> duals.Engine:
     """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
-    edges = np.union1d(a._edges(20.0), b._edges(20.0))
+    edges = np.union1d(a._edges(RULE), b._edges(RULE))
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
     for f in (a, b):
@@ -156,7 +157,7 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
-    panels = max(h.panels(20.0) for h in f)
+    panels = max(h.panels(RULE) for h in f)
     found = waves(a, b, panels)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)

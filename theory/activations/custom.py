@@ -18,7 +18,7 @@ from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
 from theory.activations.function import LINEAR, WIDEST
 from theory.activations.interpolated import SEEN, Differentiated
-from theory.meshes import DEVIATIONS
+from theory.meshes import DEVIATIONS, RULE
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -27,10 +27,6 @@ TOLERANCE = 1e-12
 """Error of the dual over E s^2 that is promised unless the caller accepts more."""
 
 EPS = float(np.finfo(np.float64).eps)
-
-RULE = 20.0
-"""Deviations within which panels are asked for: a mesh resolves no more than twelve of its
-own, and further out is a wider Gaussian's."""
 
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
@@ -177,7 +173,7 @@ class FromFunction(Activation):
     @property
     def _may_converge(self) -> bool:
         # Hermite polynomials of order 640 have 35 zeros a deviation at most.
-        return len(self._edges(20.0)) <= engines.PANELS
+        return len(self._edges(RULE)) <= engines.PANELS
 
     def _coefficients(self, order: int) -> Array:
         return self._own_samples.coefficients(order)
