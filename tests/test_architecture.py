@@ -5,6 +5,7 @@ import configparser
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,17 @@ def test_tox_collects_the_benchmarks() -> None:
     }
     assert tests
     assert tests <= collected
+
+
+def test_the_oldest_versions_are_those_that_are_admitted() -> None:
+    """So that `tox -e oldest` tries what pyproject.toml says."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = (project["dependencies"], *project["optional-dependencies"].values())
+    needed = {line for lines in lists for line in lines if ">=" in line}
+    admitted = dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in needed)
+    text = (ROOT / "constraints-oldest.txt").read_text()
+    tried = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
+    exact = (ROOT / "constraints.txt").read_text()
+    assert f"torch=={tried['torch']}\n" in exact  # older ones would be for GPUs
+    for name in admitted.keys() - {"torch"}:
+        assert re.fullmatch(re.escape(admitted[name]) + r"(\.0)*", tried[name]), name

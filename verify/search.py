@@ -105,19 +105,14 @@ def _whatever_is_loaded() -> Generator[None, None, None]:
 
     Hypothesis also tries numbers that it reads in the modules of a checkout, those that
     happen to be loaded: a worker's examples would be others than the report's, and an
-    installed ledger's others again. Versions before 6.131 read none.
+    installed ledger's others again.
     """
     from hypothesis.internal.conjecture import providers
-
-    own = "_get_local_constants"
-    if not hasattr(providers, own):
-        yield
-        return
     from hypothesis.internal.constants_ast import Constants
 
     # What is remembered of them, too.
     providers.CONSTANTS_CACHE.cache.clear()
-    with patch.object(providers, own, Constants):
+    with patch.object(providers, "_get_local_constants", Constants):
         yield
     providers.CONSTANTS_CACHE.cache.clear()
 

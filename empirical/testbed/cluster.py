@@ -47,7 +47,7 @@ class _Held:
 
     task: Task
     payload: bytes
-    future: Future[Any] = field(init=False)
+    future: "Future[Any]" = field(init=False)  # no generic before Dask 2025.12
     started: tuple[str, float] | None = None  # worker, when
     starts: int = 0
     memory: int = 0
