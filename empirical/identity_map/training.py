@@ -21,7 +21,6 @@ from empirical.networks import Network, Params
 from empirical.testbed import loop, optimisers
 from empirical.testbed.batches import Afresh
 from empirical.testbed.budgets import Floor, Released
-from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Curve, Diverged, Drops, Integers, Observer
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
@@ -176,11 +175,6 @@ def _once(
     progress: loop.Progress | None,
     checkpoint: Path | None,
 ) -> Trained:
-    described = (network, recipe, rates.tolist(), params[0].device.type)
-    drawn_by = () if generator is None else (generator,)
-    kept = checkpoint_of(
-        checkpoint, described, (*params, images), drawn_by, module=__name__
-    )
     task = (CopyDense if by_hand(network) else Copy)(
         network=network, images=images, targets=images, loss=recipe.loss
     )
@@ -209,7 +203,7 @@ def _once(
         batches=batches,
         observers=(diverged, *budget, curve),
         together=_cached(task, stack, rule) if together is None else together,
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=told,
     )
     with torch.no_grad():

@@ -22,7 +22,7 @@ from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
@@ -158,8 +158,6 @@ def finetune(
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
     data = _Data(images, tasks, splits, runs, params[0])
-    device = data.inputs.device.type
-    described = (network, recipe, recorded, tuple(reached), device)
     fresh = network.running(params)
     buffers = buffers or fresh
     shapes, wanted = ([tuple(b.shape) for b in each] for each in (buffers, fresh))
@@ -168,8 +166,6 @@ def finetune(
             "finetune: `buffers` must be the running statistics of `network`, of shapes "
             f"{wanted}, but theirs are {shapes}"
         )
-    tensors = (*params, *buffers, *vars(data).values())
-    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
     stack = Stack(
@@ -227,7 +223,9 @@ def finetune(
             *([moved] if recorded else []),
             *([scored] if reached else []),
         ],
-        checkpoint=kept,
+        # Examples to judge by, and tests, are no part of the training.
+        checkpoint=checkpoint
+        and Checkpoint(checkpoint, of=fingerprint(vars(data), [])),
         progress=told,
     )
     # A replicate whose loss was not finite stays: what it makes of the rest is not finite.

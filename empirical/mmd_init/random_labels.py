@@ -19,7 +19,6 @@ from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
@@ -119,9 +118,6 @@ def pretrain_random_labels(
             f"they are {len(generators)}"
         )
     x, classes = inputs.to(params[0]), network.widths[-1]
-    described = (network, recipe, optimiser, x.device.type)
-    tensors = (*params, x)
-    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
     whole = len(x) // recipe.batch * recipe.batch
@@ -151,7 +147,7 @@ def pretrain_random_labels(
         check=recipe.window,
         batches=Epochs(whole, recipe.batch, generators, order=labelled),
         observers=[curve, best],
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=told,
     )
     return RandomLabelled(

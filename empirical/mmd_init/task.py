@@ -50,6 +50,7 @@ class Perturbed(Task):
     escalations : Escalations
     """
 
+    told = ("network", "inputs", "recipes")
     # Noise is drawn from generators, and a covariance may need more jitter.
     capturable = False
 
@@ -118,6 +119,7 @@ class Degenerate(Observer):
     """
 
     kept = ("at", "suspect", "sums")
+    told = ("recipe", "updates")
 
     def __init__(
         self, recipe: Recipe, updates: int, found: Callable[[int, float], bool]

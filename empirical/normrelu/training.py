@@ -16,9 +16,9 @@ from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
-from empirical.randomness import shared, torch_generator
+from empirical.randomness import Drawing, shared, torch_generator
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Diverged, Drops, Series
@@ -45,7 +45,7 @@ class Examples:
     test_classes: Tensor
 
 
-class Augmentation:
+class Augmentation(Drawing):
     """Moves and mirrors the images of an update.
 
     What one network sees does not depend on the others, nor on how many have left.
@@ -57,6 +57,8 @@ class Augmentation:
     generators : sequence of torch.Generator
         On the CPU, one a replicate; those that are given the same one see the same.
     """
+
+    told = ("kinds", "whose")
 
     def __init__(
         self, kinds: Sequence[str], generators: Sequence[torch.Generator]
@@ -192,9 +194,6 @@ def trained(
     augmentation = None
     if recipe.augmentation:
         augmentation = Augmentation(recipe.augmentation, streams("augmentation"))
-    described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
-    tensors = [*stack.params, *data.values()]
-    kept = checkpoint_of(checkpoint, described, tensors, module=__name__)
     every = torch.arange(len(data["inputs"]), device=device)[None]
     classes = data["classes"][None]
     done = train(
@@ -209,7 +208,8 @@ def trained(
             Drops(recipe.drops(epochs * batches.per_epoch), 0.1),
             Diverged(every=batches.per_epoch),
         ],
-        checkpoint=kept,
+        # Tests are no part of the training.
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(data, [])),
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -29,6 +29,8 @@ class Classification(Task):
         so much, i with its target raised. Answers are counted by the targets themselves.
     """
 
+    told = ("network", "inputs", "targets", "loss", "noise")
+
     def __init__(
         self,
         network: Network,
@@ -116,6 +118,7 @@ class Interpolated(Observer):
     """
 
     kept = ("at", "running")
+    told = ("per_epoch",)
 
     def __init__(self, per_epoch: int) -> None:
         self.per_epoch = per_epoch

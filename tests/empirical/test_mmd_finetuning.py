@@ -53,9 +53,9 @@ def orders(runs=range(RUNS), tasks=range(TASKS)):
     return [torch_generator(7, "order", r, t) for r in runs for t in tasks]
 
 
-def tuned(net, state, **changes) -> FineTuned:
+def tuned(net, state, images=DIGITS, **changes) -> FineTuned:
     arguments = {"generators": orders(), "recipe": SHORT} | changes
-    return finetune(net, state, DIGITS, LABELLINGS, SPLIT, **arguments)
+    return finetune(net, state, images, LABELLINGS, SPLIT, **arguments)
 
 
 def same(one: FineTuned, other: FineTuned, *, rows=...):
@@ -351,7 +351,7 @@ class TestFinetune:
         done = tuned(net, state, progress=interrupt_at(0), **options)
         np.testing.assert_array_equal(done.train_loss, whole.train_loss)
         assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same `"):
             tuned(net, state, **(options | {"recorded": False}))
 
     def test_a_checkpoint_is_of_the_updates_that_are_looked_at(self, tmp_path):
@@ -360,8 +360,11 @@ class TestFinetune:
         options = {"checkpoint": kept, "progress": interrupt_at(4)}
         with pytest.raises(KeyboardInterrupt):
             tuned(net, state, reached=(1, 12), **options)
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="be of the same `observers`, but"):
             tuned(net, state, reached=(2, 12), checkpoint=kept)
+        others = replace(DIGITS, test_inputs=DIGITS.test_inputs + 1e-9)
+        with pytest.raises(ValueError, match="be of the same `fingerprint`, but"):
+            tuned(net, state, others, reached=(1, 12), checkpoint=kept)
 
     def test_accuracy_is_that_of_the_best_epoch(self):
         net, state = start()

@@ -165,7 +165,7 @@ class TestResuming:
         path = tmp_path / "run.pt"
         with pytest.raises(KeyboardInterrupt):
             learnt(progress=interrupt_at(7), checkpoint=path)
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same `"):
             learnt(checkpoint=path, **changes)
 
 

@@ -43,9 +43,11 @@ CLOSE = {"rtol": 1e-11, "atol": 1e-13}
 class Regression(Task):
     """Two-layer networks on examples of their own; notes the largest residual."""
 
-    def __init__(self) -> None:
+    told = ("x", "y")
+
+    def __init__(self, seed: int = 7) -> None:
         shape = (REPLICATES, EXAMPLES)
-        generator = torch_generator(7, "data")
+        generator = torch_generator(seed, "data")
         self.x = torch.randn(*shape, 3, dtype=torch.float64, generator=generator)
         self.y = torch.randn(*shape, 1, dtype=torch.float64, generator=generator)
 
@@ -652,6 +654,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
     [
         ({"stack": lambda: Stack([p[:4] for p in start()], rates=0.01)}, "`stack`"),
         ({"stack": lambda: Stack(start(), rates=0.02)}, "`stack`"),
+        (
+            {"stack": lambda: Stack([p + 1e-9 for p in start()], rates=0.01)},
+            "`stack`",
+        ),
+        ({"task": lambda: Regression(8)}, "`task`"),
         ({"optimiser": lambda: optimisers.SGD(weight_decay=0.1)}, "`optimiser`"),
         ({"batches": Whole}, "`batches`"),
         (
@@ -666,6 +673,10 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
             },
             "`batches`",
         ),
+        (
+            {"batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(8)])},
+            "`batches`",
+        ),
         ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2], note=1)]}, "`observers`"),
@@ -678,16 +689,14 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
 ) -> None:
     """Though who called knew no difference."""
 
-    class Stopping(Regression):
-        def losses(
-            self, params: Params, stack: Stack, examples: Tensor | None
-        ) -> Tensor:
-            if asked and int(stack.clock[0]) == 3:
+    class Asking(Observer):
+        def see(self, t: int, seen: Array, stack: Stack) -> None:
+            if asked:
                 stopping.request()
-            return super().losses(params, stack, examples)
 
     def run(**changed: Callable[[], Any]) -> Array:
         given = {
+            "task": Regression,
             "stack": lambda: Stack(start(), rates=0.01),
             "optimiser": optimisers.SGD,
             "batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(7)]),
@@ -697,8 +706,8 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
         }
         curve = Curve([0, 2])
         made = {name: make() for name, make in {**given, **changed}.items()}
-        kept = Checkpoint(tmp_path / "c", of="mine", seconds=1e9)
-        train(Stopping(), **made, check=7, checkpoint=kept)
+        made["observers"] = [Asking(), *made["observers"]]
+        train(**made, check=7, checkpoint=tmp_path / "c")
         return curve.values
 
     asked = True
@@ -877,17 +886,17 @@ def test_a_state_that_takes_long_to_write_is_written_less_often(
         ),
     ],
 )
-def test_a_checkpoint_tells_the_settings_of_observers(one, other) -> None:
-    stack = Stack(start(), rates=RATES)
+def test_a_checkpoint_tells_the_settings_of_observers(one, other, tmp_path) -> None:
+    def run(*observers: Observer) -> None:
+        task, stack = Regression(), Stack(start(), rates=RATES)
+        kept = {"steps": 1, "checkpoint": tmp_path / "c"}
+        train(task, stack, optimisers.SGD(), observers=observers, **kept)
 
-    def told(*observers: Observer) -> str:
-        for each in observers:
-            each.begin(stack)
-        rule = optimisers.SGD()
-        return checkpoints.told_of(stack, rule, Whole(), observers, None)["observers"]
-
-    assert told(one) == told(one)
-    assert len({told(one), told(other), told(one, other), told(other, one)}) == 4
+    for _ in range(2):
+        run(one, curve := Curve([0]))
+    for others in ((other, curve), (curve, one), (one,)):
+        with pytest.raises(ValueError, match="be of the same `observers`, but"):
+            run(*others)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (REPLICATES, 1), (REPLICATES, 2)])
@@ -983,7 +992,7 @@ def test_a_damaged_checkpoint_is_set_aside(damage: str, tmp_path) -> None:
 
 def test_a_checkpoint_of_other_arguments_is_refused(tmp_path) -> None:
     everything(Checkpoint(tmp_path / "c", of="one"))
-    with pytest.raises(ValueError, match="of the same arguments"):
+    with pytest.raises(ValueError, match="be of the same `fingerprint`, but"):
         everything(Checkpoint(tmp_path / "c", of="another"))
 
 
@@ -1277,7 +1286,10 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
         ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
         ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
-        ({"checkpoint": Path("c")}, "`checkpoint` must be .*Checkpoint . None, but it"),
+        (
+            {"checkpoint": "c"},
+            r"`checkpoint` must be .*Checkpoint .* None, but it is str",
+        ),
         ({"batches": 5}, r"`batches` must be a value of .*\.Batches, but it is int"),
         (
             {"observers": Diverged()},
