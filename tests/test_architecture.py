@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import theory
-from empirical import digest
+from empirical import digest, testbed
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -150,6 +150,12 @@ def test_the_list_of_topics_names_modules_only():
     listed = re.findall(r"^(\w+)  ", str(theory.__doc__), flags=re.MULTILINE)
     assert len(listed) > 10
     assert set(listed) <= set(dir(theory))
+
+
+def test_the_map_of_the_testbed_names_each_of_its_modules_once():
+    listed = re.findall(r"`(\w+)`", str(testbed.__doc__))
+    modules = {path.stem for path in _modules("empirical/testbed")} - {"__init__"}
+    assert sorted(listed) == sorted(modules)
 
 
 def test_no_module_takes_topics_from_the_package():
