@@ -21,10 +21,10 @@ from empirical.networks import Network, Params
 from empirical.testbed import loop, optimisers
 from empirical.testbed.batches import Afresh
 from empirical.testbed.budgets import Floor, Released
-from empirical.testbed.observers import Curve, Diverged, Drops, Integers, Observer
+from empirical.testbed.observers import Curve, Diverged, Drops, Observer
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 _ENTRYWISE = {
     "adagrad": optimisers.Adagrad(),
@@ -275,7 +275,7 @@ def budget_of(recipe: Recipe) -> tuple[Observer, ...]:
     return paced, Floor(recipe.floor, patience=recipe.patience, every=recipe.check)
 
 
-def recorded_times(longest: int) -> npt.NDArray[np.int64]:
+def recorded_times(longest: int) -> Integers:
     """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
 
     Examples

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_whole
-from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
+from empirical.mmd_init.binary_tasks import Images, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected
@@ -27,8 +27,7 @@ from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
 from empirical.testbed.supervised import Classify, cross_entropy
-
-Floats = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array, Bools, Integers
 
 CPU_BYTES, CUDA_BYTES = 8 * 2**20, 2**30
 """Of activations at once when a whole test set is predicted."""
@@ -55,16 +54,16 @@ class FineTuned:
         Test accuracies after the updates that were asked for.
     """
 
-    test_accuracy: Floats
-    best_epoch: Ints
-    validation_loss: Floats
-    train_loss: Floats
+    test_accuracy: Array
+    best_epoch: Integers
+    validation_loss: Array
+    train_loss: Array
     diverged: Bools
-    distances: Floats | None = None
-    reached: Floats | None = None
+    distances: Array | None = None
+    reached: Array | None = None
 
     @property
-    def mean(self) -> Floats:
+    def mean(self) -> Array:
         """Mean accuracy over the tasks, one a run; NaN if one of its tasks diverged."""
         return self.test_accuracy.mean(axis=1)
 
@@ -195,7 +194,7 @@ def finetune(
 
     scored = Series(reached, tested)
 
-    def epochs(values: Floats) -> Floats:
+    def epochs(values: Array) -> Array:
         """Return the mean over the examples of epochs, of losses (replicates, updates)."""
         sizes = np.full(per_epoch, batches.batch)
         sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch

@@ -23,9 +23,10 @@ from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.observers import Array, BestWindow, Curve, Diverged, Snapshots
+from empirical.testbed.observers import BestWindow, Curve, Diverged, Snapshots
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
+from empirical.testbed.writing import Array
 
 Progress = Callable[[int, int, dict[str, float]], None]
 """Called with steps done, steps in all, and each term's mean over the last window that is

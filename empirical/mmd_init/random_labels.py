@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -23,6 +22,7 @@ from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Classify
+from empirical.testbed.writing import Array, Bools, Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,9 +44,9 @@ class RandomLabelled:
 
     params: Params
     buffers: Params
-    best_window: npt.NDArray[np.int64]
-    losses: npt.NDArray[np.float64]
-    diverged: npt.NDArray[np.bool_]
+    best_window: Integers
+    losses: Array
+    diverged: Bools
 
 
 def pretrain_random_labels(

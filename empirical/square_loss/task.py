@@ -9,8 +9,9 @@ from torch import Tensor
 from empirical.networks import Network, Params
 from empirical.square_loss.losses import LOSSES
 from empirical.testbed.loop import Task
-from empirical.testbed.observers import Array, Observer
+from empirical.testbed.observers import Observer
 from empirical.testbed.stack import Stack
+from empirical.testbed.writing import Array
 
 
 class Classification(Task):

@@ -22,7 +22,7 @@ from empirical.testbed.batches import Batches, Epochs, Whole
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack, checked_rates
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 # Records without and with per-example residuals: these cost another pass.
 _SPARSE = 4
@@ -56,11 +56,11 @@ class Trained:
 
     status: tuple[str, ...]
     rates: Array
-    steps: npt.NDArray[np.int64]
-    diverged: npt.NDArray[np.int64]
-    interpolated: npt.NDArray[np.int64]
-    epochs: npt.NDArray[np.int64]
-    sparse_epochs: npt.NDArray[np.int64]
+    steps: Integers
+    diverged: Integers
+    interpolated: Integers
+    epochs: Integers
+    sparse_epochs: Integers
     steps_per_epoch: int
     series: Mapping[str, Array]
     initial: Params

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -25,12 +24,13 @@ from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole, drawn_by
 from empirical.testbed.capture import captured
 from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
-from empirical.testbed.observers import Array, Observer, check_observers, take_
+from empirical.testbed.observers import Observer, check_observers, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 from empirical.testbed.telling import Progress
 from empirical.testbed.threads import one_thread
+from empirical.testbed.writing import Array, Integers
 
 RESTS = 2.0
 """Seconds after which the loop rests on its way to a pause."""
@@ -173,7 +173,7 @@ class Trained:
     """
 
     status: tuple[str, ...]
-    steps: npt.NDArray[np.int64]
+    steps: Integers
     initial: Params
     final: Params
     buffers: Params

@@ -21,9 +21,7 @@ from empirical.checks import (
     check_weights,
 )
 from empirical.testbed.stack import Params, Stack
-from empirical.testbed.writing import Array
-
-Integers = npt.NDArray[np.int64]
+from empirical.testbed.writing import Array, Bools, Integers
 
 
 class Observer:
@@ -394,7 +392,7 @@ def check_observers(who: str, observers: Sequence[Observer]) -> None:
         )
 
 
-def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
+def _finite(stack: Stack) -> Bools:
     every = [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
     return torch.stack(every).all(dim=0).cpu().numpy()
 
