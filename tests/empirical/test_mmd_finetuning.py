@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from drawing import interrupt_at, one_of
 from torch.nn import functional
 
 from empirical.data import load
@@ -38,11 +39,6 @@ SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
-def one_of(params, index):
-    """Return one replicate, with an axis of replicates."""
-    return tuple(p[index : index + 1].clone() for p in params)
-
-
 def start(*, batch_norm=False, runs=RUNS, dtype=torch.float64, widths=(64, 12, 10, 2)):
     net = classifier(widths, batch_norm=batch_norm)
     generators = [torch_generator(7, "start", run) for run in range(runs)]
@@ -63,14 +59,6 @@ def same(one: FineTuned, other: FineTuned, *, rows=...):
         wanted, found = getattr(one, name), getattr(other, name)
         np.testing.assert_allclose(found[rows], wanted[rows], **SAME, err_msg=name)
     np.testing.assert_array_equal(other.best_epoch[rows], one.best_epoch[rows])
-
-
-def interrupt_at(step):
-    def progress(done, total, loss):
-        if done >= step:
-            raise KeyboardInterrupt
-
-    return progress
 
 
 def usual(net, state, run, task):
