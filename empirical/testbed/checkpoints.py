@@ -143,7 +143,8 @@ def _spelt(value: object) -> Iterator[bytes]:
         # Those of a loss: its weights.
         parts += [*value.buffers()]
     elif isinstance(value, np.ndarray | np.generic):
-        parts = [value.shape, cast("Any", value.tolist())]
+        yield repr((value.dtype, value.shape)).encode()
+        yield value.tobytes()
     elif isinstance(value, partial):
         parts = [value.func, value.args, value.keywords]
     elif is_dataclass(value) and not isinstance(value, type):

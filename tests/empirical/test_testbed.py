@@ -960,16 +960,26 @@ def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
     assert seen == seen_again
 
 
+def check_starts_anew(
+    kept: Checkpoint,
+    warned: type[Warning] = UnreadableCheckpointWarning,
+    said: str = "training starts anew",
+) -> None:
+    """Train with a checkpoint that is of no use; it is told once, and costs nothing."""
+    with pytest.warns(warned, match=said) as told:
+        found, _ = everything(kept)
+    assert len(told) == 1
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"noise" * 99, b"\x80\x02K\x05."], ids=["empty", "noise", "pickle"]
 )
 def test_an_unreadable_checkpoint_is_set_aside(content: bytes, tmp_path) -> None:
     path = tmp_path / "c"
     path.write_bytes(content)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path))
     assert (tmp_path / "c.unreadable").read_bytes() == content
 
 
@@ -984,10 +994,7 @@ def test_a_damaged_checkpoint_is_set_aside(damage: str, tmp_path) -> None:
         params = torch.load(path)["stack"]["params"][0]
         content[content.index(params.numpy().tobytes())] ^= 1
     path.write_bytes(content)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"))
 
 
 def test_a_checkpoint_of_other_arguments_is_refused(tmp_path) -> None:
@@ -1002,10 +1009,7 @@ def test_a_checkpoint_of_other_shapes_is_set_aside(tmp_path) -> None:
     state = torch.load(path)
     state["stack"]["params"] = [p[..., :1] for p in state["stack"]["params"]]
     torch.save(state, path)
-    with pytest.warns(UnreadableCheckpointWarning, match="shapes"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"), said="shapes")
 
 
 @pytest.mark.parametrize("at", ["observers", "task", "stack/clock", "observers/2"])
@@ -1017,10 +1021,7 @@ def test_a_checkpoint_that_lacks_an_entry_is_set_aside(at: str, tmp_path) -> Non
     held = state[first] if second else state
     del held[int(second) if second.isdigit() else second or first]
     torch.save(state, path)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"))
 
 
 def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None:
@@ -1028,11 +1029,7 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None
     # A folder comes in its place: no permission holds a superuser back.
     (tmp_path / "c" / "full").mkdir(parents=True)
     kept.read = lambda _: None
-    with pytest.warns(UnwrittenCheckpointWarning, match="training goes on") as told:
-        found, _ = everything(kept)
-    assert len(told) == 1
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(kept, UnwrittenCheckpointWarning, "training goes on")
 
 
 def test_a_fingerprint_is_of_any_kind_of_number() -> None:
