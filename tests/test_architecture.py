@@ -158,6 +158,19 @@ def test_the_map_of_the_testbed_names_each_of_its_modules_once():
     assert sorted(listed) == sorted(modules)
 
 
+def test_no_module_of_empirical_takes_a_name_that_another_keeps_to_itself():
+    taken = {
+        f"{path.relative_to(ROOT)}: {node.module}.{alias.name}"
+        for path in _modules("empirical")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("empirical")
+        for alias in node.names
+        if alias.name.startswith("_")
+        and not digest.sources(f"{node.module}.{alias.name}")
+    }
+    assert not taken
+
+
 def test_no_module_takes_topics_from_the_package():
     # A digest follows imports, not attributes.
     bare = {
