@@ -19,7 +19,7 @@ from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import Drawing, shared, torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
-from empirical.testbed.faults import FAULTS
+from empirical.testbed.faults import FAULTS, FEWER
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
@@ -181,7 +181,7 @@ def trained(
     batches = Epochs(len(examples.inputs), batch, streams("batches"))
     times = np.arange(epochs + 1) * batches.per_epoch
     if fault == "short":
-        times = np.maximum(times // 15, np.minimum(times, 1))
+        times = np.maximum(times // FEWER, np.minimum(times, 1))
     looks = [
         Series(
             times if every_epoch else times[-1:],
