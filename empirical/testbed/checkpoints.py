@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from empirical import devices
 from empirical.digest import PACKAGES, code_digest, roots_of
 from empirical.randomness import Drawing
 from empirical.testbed.batches import Batches
@@ -175,8 +176,8 @@ def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
 def spent(path: Path | None) -> float:
     """Return the seconds of training that led to an interrupted run's state.
 
-    A run that goes on from there adds them to its own. Without a path, or where no state
-    is, they are none.
+    A run that goes on from there adds them to its own, see `Stopwatch`. Without a path,
+    or where no state is, they are none.
     """
     if path is None:
         return 0.0
@@ -186,6 +187,28 @@ def spent(path: Path | None) -> float:
         return float(state["seconds"])
     except (OSError, *UNREADABLE):
         return 0.0
+
+
+class Stopwatch:
+    """Seconds of a run, those included of calls before that its states tell of.
+
+    Parameters
+    ----------
+    device : str
+        Waited for before a time is taken.
+    states : Path, optional
+        Where states of the run may lie, see `spent`.
+    """
+
+    def __init__(self, device: str, *states: Path | None) -> None:
+        self._device = device
+        self._since = time.perf_counter() - sum(map(spent, states))
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap, or since the start."""
+        devices.synchronise(self._device)
+        before, self._since = self._since, time.perf_counter()
+        return self._since - before
 
 
 def _check_sums(path: Path) -> None:
