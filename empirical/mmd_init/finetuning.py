@@ -223,8 +223,7 @@ def finetune(
             *([scored] if reached else []),
         ],
         # Examples to judge by, and tests, are no part of the training.
-        checkpoint=checkpoint
-        and Checkpoint(checkpoint, of=fingerprint(vars(data), [])),
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(vars(data))),
         progress=told,
     )
     # A replicate whose loss was not finite stays: what it makes of the rest is not finite.

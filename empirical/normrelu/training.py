@@ -209,7 +209,7 @@ def trained(
             Diverged(every=batches.per_epoch),
         ],
         # Tests are no part of the training.
-        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(data, [])),
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(data)),
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical import devices
-from empirical.digest import PACKAGES, code_digest, roots_of
+from empirical.digest import PACKAGES, code_digest
 from empirical.randomness import Drawing
 from empirical.testbed.batches import Batches
 from empirical.testbed.observers import Observer
@@ -49,13 +49,7 @@ _PLAIN = (int, float, complex, str, bytes, torch.dtype, torch.device)
 """Told apart by ``repr``."""
 
 
-def fingerprint(
-    described: object,
-    tensors: Sequence[Tensor],
-    generators: Sequence[torch.Generator] = (),
-    *,
-    module: str | None = None,
-) -> str:
+def fingerprint(described: object, tensors: Sequence[Tensor] = ()) -> str:
     """Return a digest of what a run was started with.
 
     Parameters
@@ -64,9 +58,6 @@ def fingerprint(
         Numbers, texts, tensors, modules, dataclasses, and lists and mappings of them, by
         value; functions and other objects by their names and classes.
     tensors : sequence of Tensor
-    generators : sequence of torch.Generator
-    module : str, optional
-        Name of a module whose code, with all that it imports, belongs to it.
 
     Examples
     --------
@@ -79,11 +70,8 @@ def fingerprint(
     False
     """
     digest = hashlib.sha256()
-    states = [generator.get_state() for generator in generators]
-    for part in _spelt((described, tensors, states)):
+    for part in _spelt((described, tensors)):
         digest.update(part)
-    if module is not None:
-        digest.update(code_digest(module, roots_of(module)).encode())
     return digest.hexdigest()
 
 
@@ -117,7 +105,7 @@ def told_of(
     ]
     modules = {str(getattr(each, "__module__", None)) for each in held}
     own = sorted(name for name in modules if name.partition(".")[0] in PACKAGES)
-    told = {name: fingerprint(each, []) for name, each in given.items()}
+    told = {name: fingerprint(each) for name, each in given.items()}
     return told | {"code": code_digest("empirical.testbed.loop", others=tuple(own))}
 
 

@@ -1038,14 +1038,20 @@ def test_a_fingerprint_is_of_any_kind_of_number() -> None:
     assert len({fingerprint("a", [tensor]) for tensor in every}) == len(every)
 
 
-def test_a_fingerprint_is_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of() -> str:
-        return fingerprint("a", [], module="empirical.testbed.loop")
+def test_a_checkpoint_is_of_the_code(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "c", []
+    everything(Checkpoint(path))
 
-    before = of()
-    assert before == of() != fingerprint("a", [], module="empirical.testbed.runner")
-    monkeypatch.setattr(checkpoints, "code_digest", lambda *_: "other")
-    assert of() != before
+    def other(*modules: str, others: tuple[str, ...]) -> str:
+        seen.extend((*modules, *others))
+        return "other"
+
+    monkeypatch.setattr(checkpoints, "code_digest", other)
+    with pytest.raises(ValueError, match="be of the same `code`, but"):
+        everything(Checkpoint(path))
+    # Whatever is trained with, and what it calls.
+    names = {name.removeprefix("empirical.testbed.") for name in seen}
+    assert names == {"loop", "batches", "budgets", "observers", "optimisers"}
 
 
 def test_outer_products_are_what_they_stand_for() -> None:
