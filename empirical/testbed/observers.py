@@ -32,7 +32,8 @@ class Observer:
     kept : tuple of str
         Names of the attributes that a checkpoint holds: arrays, tensors and numbers.
     told : tuple of str
-        Names of the settings by which a checkpoint is compared: numbers and arrays.
+        Names of the settings by which a checkpoint is compared, see
+        `checkpoints.fingerprint`.
     """
 
     kept: ClassVar[tuple[str, ...]] = ()
