@@ -722,6 +722,28 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
     assert np.isfinite(run()).all()
 
 
+def test_what_was_interrupted_goes_on_with_the_batches_that_it_had(tmp_path) -> None:
+    """As in a notebook: their generators have drawn since."""
+
+    def run(task: Task, batches: Batches, **given: Any) -> Tensor:
+        stack = Stack(start(), rates=0.01)
+        done = train(
+            task, stack, optimisers.SGD(), steps=9, check=4, batches=batches, **given
+        )
+        return done.final[0]
+
+    def interrupt(done: int, *_: object) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    task, batches = Regression(), Epochs(EXAMPLES, 5, [torch_generator(7)])
+    whole = run(Regression(), Epochs(EXAMPLES, 5, [torch_generator(7)]))
+    kept = {"checkpoint": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt):
+        run(task, batches, progress=interrupt, **kept)
+    assert torch.equal(run(task, batches, **kept), whole)
+
+
 @pytest.mark.parametrize("together", [None, 2])
 def test_a_stop_need_not_wait_for_a_pause(together: int | None, tmp_path) -> None:
     """Slow updates: each call is stopped after one, and they add up to the same run."""
