@@ -7,7 +7,7 @@ Adding a stream moves no other, and no global state is read or written.
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -124,13 +124,17 @@ def shared(keys: Iterable[Key], make: Callable[[Key], Made]) -> list[Made]:
 
 
 class Drawing:
-    """What draws from generators of its own, as a checkpoint keeps it.
+    """What may draw from generators of its own, as a checkpoint keeps it.
 
     Attributes
     ----------
     generators : sequence of torch.Generator
+    told : tuple of str
+        Names of the settings by which a checkpoint is compared, beside its generators'
+        seeds.
     """
 
+    told: ClassVar[tuple[str, ...]] = ()
     generators: Sequence[torch.Generator] = ()
 
     def state(self) -> dict[str, Any]:

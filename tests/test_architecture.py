@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import theory
-from empirical import digest
+from empirical import digest, testbed
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -151,6 +151,25 @@ def test_the_list_of_topics_names_modules_only():
     listed = re.findall(r"^(\w+)  ", str(theory.__doc__), flags=re.MULTILINE)
     assert len(listed) > 10
     assert set(listed) <= set(dir(theory))
+
+
+def test_the_map_of_the_testbed_names_each_of_its_modules_once():
+    listed = re.findall(r"`(\w+)`", str(testbed.__doc__))
+    modules = {path.stem for path in _modules("empirical/testbed")} - {"__init__"}
+    assert sorted(listed) == sorted(modules)
+
+
+def test_no_module_of_empirical_takes_a_name_that_another_keeps_to_itself():
+    taken = {
+        f"{path.relative_to(ROOT)}: {node.module}.{alias.name}"
+        for path in _modules("empirical")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("empirical")
+        for alias in node.names
+        if alias.name.startswith("_")
+        and not digest.sources(f"{node.module}.{alias.name}")
+    }
+    assert not taken
 
 
 def test_no_module_takes_topics_from_the_package():

@@ -25,7 +25,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Params, Stack, checked_rates
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Bools, Integers
 
 Rule = Literal["largest", "balanced"]
 
@@ -48,13 +48,13 @@ class Curves:
         Step at which a run was found diverged, ``-1`` where it was not.
     """
 
-    steps: npt.NDArray[np.int64]
+    steps: Integers
     losses: Array
     step_sizes: Array
-    diverged_at: npt.NDArray[np.int64]
+    diverged_at: Integers
 
     @property
-    def diverged(self) -> npt.NDArray[np.bool_]:
+    def diverged(self) -> Bools:
         """Which runs diverged, shape (runs,)."""
         return self.diverged_at >= 0
 

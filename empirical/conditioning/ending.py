@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from empirical.testbed.ending import Array, Curve, Ending, counted, spread
+from empirical.testbed.ending import Curve, Ending, counted, spread
 from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import Array
 
 Result = Mapping[str, Any]
 

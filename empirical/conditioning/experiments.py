@@ -6,7 +6,6 @@ one seed fixes a result on one kind of device.
 """
 
 import inspect
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,6 +40,7 @@ from empirical.digest import code_digest
 from empirical.kernels import gram, nngp_ntk
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.checkpoints import Stopwatch
 from empirical.testbed.records import RunRecord, identity
 from empirical.testbed.study import CPU, Setting
 from empirical.testbed.writing import Array
@@ -347,18 +347,18 @@ def recorded(
     >>> len(found.fact("result")["correlations"])
     2
     """
-    start, function = time.perf_counter(), EXPERIMENTS[kind]
+    stopwatch, function = Stopwatch(setting.device), EXPERIMENTS[kind]
     where: dict[str, Any] = {"device": setting.device}
     if "directory" in inspect.signature(function).parameters:
         where["directory"] = setting.data_folder
     result = function(**arguments, **where)
-    devices.synchronise(setting.device)
+    seconds = {"all": stopwatch.lap()}
     made = {"name": kind, "kind": kind, "arguments": dict(arguments)}
     return RunRecord(
         **identity(made, device=setting.device, schema=2),
         code=code_digest(__name__),
         environment=devices.describe(setting.device),
-        seconds={"all": time.perf_counter() - start},
+        seconds=seconds,
         facts={"result": result},
     )
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from empirical.checks import check_symmetric, check_weights, check_whole
 from empirical.data import load, unit_rows
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,10 +53,10 @@ class DigitProblem:
 
     inputs: Array
     targets: Array
-    labels: npt.NDArray[np.int64]
+    labels: Integers
     test_inputs: Array
     test_targets: Array
-    test_labels: npt.NDArray[np.int64]
+    test_labels: Integers
     source: dict[str, dict[str, str | int]]
 
 

@@ -1,13 +1,12 @@
 """What loss curves say about rates."""
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.conditioning.descent import Curves
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 
-def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
+def steps_to(curves: Curves, fraction: float) -> Integers:
     """Return the first recorded step with loss at most `fraction` of the first loss.
 
     ``-1`` where a run never gets there; shape (runs,).

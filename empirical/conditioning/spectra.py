@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -12,7 +11,7 @@ from empirical.checks import check_counts, check_finite, check_symmetric, check_
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +47,7 @@ class DepthCurves:
         Largest absolute off-diagonal entry of the normalised feature Gram matrices.
     """
 
-    depths: npt.NDArray[np.int64]
+    depths: Integers
     nngp: Spectrum
     ntk: Spectrum | None
     largest_correlations: Array

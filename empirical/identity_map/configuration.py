@@ -10,6 +10,7 @@ from empirical.identity_map.networks import Copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import Measurement
 from empirical.networks.initial import SCHEMES, UNIT
+from empirical.testbed.faults import FEWER
 from empirical.testbed.study import Name, check_replicates
 
 FAULTS = ("slow", "short", "frozen", "untrained")
@@ -97,8 +98,10 @@ def faulty(configuration: Configuration) -> tuple[Recipe, float]:
         case "slow":
             return recipe, 0.01
         case "short":
-            limit = recipe.limit and max(1, recipe.limit // 15)
-            return replace(recipe, steps=max(1, recipe.steps // 15), limit=limit), 1.0
+            limit = recipe.limit and max(1, recipe.limit // FEWER)
+            return replace(
+                recipe, steps=max(1, recipe.steps // FEWER), limit=limit
+            ), 1.0
         case "frozen":
             return replace(recipe, trained="top"), 1.0
         case "untrained":

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from empirical.identity_map.shown import panels
-from empirical.testbed.ending import Curve, Ending, ended, listed, spread
+from empirical.testbed.ending import Curve, Ending, counted, ended, listed, spread
 from empirical.testbed.records import Draw, RunRecord
 
 BESIDE = 8
@@ -21,19 +21,18 @@ NEAR = 0.1
 def ending(record: RunRecord) -> Ending:
     """Say which of the two functions that fit one image the networks are nearer to."""
     configuration, draws = record.configuration, record.draws
-    network, count = configuration["network"], len(record.draws)
-    labels = configuration["labels"][0]
-    images = f"{configuration['data']} image{'s' if len(labels) > 1 else ''}"
+    labels, image = configuration["labels"][0], f"{configuration['data']} image"
     classes = f"class{'es' if len(labels) > 1 else ''} {listed(labels)}"
-    copied = f"{len(labels)} {images} of {classes}"
+    copied = f"{counted(len(labels), image)} of {classes}"
     if configuration.get("image"):
         copied = f"the picture {configuration['image']}"
     if configuration["examples"] is not None:
-        copied = f"{configuration['examples']} {images}s"
+        copied = counted(configuration["examples"], image)
+    networks = counted(len(draws), f"{configuration['network']['kind']} network")
     said = [
         (
-            f"Trained {count} {network['kind']} network{'s' if count > 1 else ''} of"
-            f" {record.fact('parameters'):,} parameters to reproduce {copied}."
+            f"Trained {networks} of {record.fact('parameters'):,} parameters to reproduce"
+            f" {copied}."
         )
     ]
     done = draws.ended(*DONE)

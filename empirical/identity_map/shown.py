@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.testbed.ending import Panel, draw_panels, save_figure
 from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import Array
 
 MOST = 12
 """Pictures side by side."""
@@ -55,7 +55,7 @@ def panels(record: RunRecord, most: int = MOST) -> tuple[Panel, ...]:
     channels = record.fact("training")[0]["shape"][0]
     low, high = float(inputs.min()), float(inputs.max())
 
-    def shown(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def shown(rows: Array) -> Array:
         """Return rows of all channels, below each other in a record, as (H, W[, C])."""
         levels = np.clip((rows - low) / (high - low or 1.0), 0.0, 1.0)
         parts = levels.reshape(channels, -1, rows.shape[-1])

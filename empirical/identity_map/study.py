@@ -2,13 +2,11 @@
 
 import itertools
 import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from empirical import devices
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
 from empirical.identity_map.configuration import FAULTS, Configuration, faulty
@@ -18,7 +16,7 @@ from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
 from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
-from empirical.testbed.checkpoints import spent
+from empirical.testbed.checkpoints import Stopwatch
 from empirical.testbed.faults import planting
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
@@ -126,19 +124,15 @@ def trained_record(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too."""
-    start = time.perf_counter() - spent(setting.checkpoint)
+    stopwatch = Stopwatch(setting.device, setting.checkpoint)
     trained, pictures = train_configuration(configuration, setting)
-    devices.synchronise(setting.device)
-    trained_at = time.perf_counter()
+    seconds = {"training": stopwatch.lap()}
     before = setting.rows[0] if setting.rows else 0
     shared, draws = _draws(setting.mine(configuration), trained, pictures, before)
     record = STUDY.record(
         configuration,
         setting,
-        seconds={
-            "training": trained_at - start,
-            "measuring": time.perf_counter() - trained_at,
-        },
+        seconds={**seconds, "measuring": stopwatch.lap()},
         facts={"parameters": configuration.network.parameters, **shared},
         arrays={"times": trained.times},
         draws=draws,

@@ -29,6 +29,8 @@ class Copy(Task):
         examples and pixels.
     """
 
+    told = ("network", "images", "targets", "loss")
+
     network: Network
     images: Tensor
     targets: Tensor

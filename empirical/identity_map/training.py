@@ -21,11 +21,10 @@ from empirical.networks import Network, Params
 from empirical.testbed import loop, optimisers
 from empirical.testbed.batches import Afresh
 from empirical.testbed.budgets import Floor, Released
-from empirical.testbed.checkpoints import checkpoint_of
-from empirical.testbed.observers import Curve, Diverged, Drops, Integers, Observer
+from empirical.testbed.observers import Curve, Diverged, Drops, Observer
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 _ENTRYWISE = {
     "adagrad": optimisers.Adagrad(),
@@ -176,11 +175,6 @@ def _once(
     progress: loop.Progress | None,
     checkpoint: Path | None,
 ) -> Trained:
-    described = (network, recipe, rates.tolist(), params[0].device.type)
-    drawn_by = () if generator is None else (generator,)
-    kept = checkpoint_of(
-        checkpoint, described, (*params, images), drawn_by, module=__name__
-    )
     task = (CopyDense if by_hand(network) else Copy)(
         network=network, images=images, targets=images, loss=recipe.loss
     )
@@ -209,7 +203,7 @@ def _once(
         batches=batches,
         observers=(diverged, *budget, curve),
         together=_cached(task, stack, rule) if together is None else together,
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=told,
     )
     with torch.no_grad():
@@ -281,7 +275,7 @@ def budget_of(recipe: Recipe) -> tuple[Observer, ...]:
     return paced, Floor(recipe.floor, patience=recipe.patience, every=recipe.check)
 
 
-def recorded_times(longest: int) -> npt.NDArray[np.int64]:
+def recorded_times(longest: int) -> Integers:
     """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
 
     Examples

@@ -128,7 +128,7 @@ def _read(path: Path) -> object:
     import numpy as np
     import torch
 
-    from empirical.mmd_init.inputs import _as_tensor
+    from empirical.mmd_init.inputs import as_tensor
 
     if path.suffix not in (".npy", ".pt"):
         raise ValueError(
@@ -140,7 +140,7 @@ def _read(path: Path) -> object:
         )
     try:
         if path.suffix == ".npy":
-            return _as_tensor(np.load(path, allow_pickle=False))
+            return as_tensor(np.load(path, allow_pickle=False))
         return torch.load(path, weights_only=True)
     except OSError:
         raise

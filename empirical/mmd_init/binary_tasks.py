@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,9 +14,7 @@ from empirical.checks import check_classes, check_counts, check_finite, check_wh
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from empirical.testbed.writing import Bools, Integers
 
 ROWS = 4096
 """Images that are converted at once."""
@@ -234,8 +231,8 @@ class Split:
         is to learn from one that it is chosen by.
     """
 
-    train: Ints
-    validation: Ints
+    train: Integers
+    validation: Integers
 
     def __post_init__(self) -> None:
         for name, rows in (("train", self.train), ("validation", self.validation)):
@@ -266,7 +263,7 @@ class Split:
 
 
 def draw_splits(
-    labels: Tensor | Ints,
+    labels: Tensor | Integers,
     tasks: int,
     per_class: int,
     generator: np.random.Generator,

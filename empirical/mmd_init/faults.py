@@ -11,9 +11,6 @@ from functools import partial
 from empirical.mmd_init.experiments import Configuration
 from empirical.testbed import faults
 
-PART = 15
-"""Of the updates, one in so many is made where they are too few."""
-
 _RATES = {"slow": 1e-2, "untrained": 1e-30}
 """Factors of the rates; the second moves no weight."""
 
@@ -33,12 +30,14 @@ def planted(configuration: Configuration, fault: str) -> Configuration:
         return replace(c, shuffled=True)
     if fault == "short":
         # Epochs are those of the paper's 60,000 digits.
-        steps = max(1, c.recipe.updates(60_000) // PART)
+        steps = max(1, c.recipe.updates(60_000) // faults.FEWER)
         return replace(
             c,
             recipe=replace(c.recipe, steps=steps, window=min(c.recipe.window, steps)),
-            finetune=replace(c.finetune, epochs=max(1, c.finetune.epochs // PART)),
-            reached=tuple(math.ceil(t / PART) for t in c.reached),
+            finetune=replace(
+                c.finetune, epochs=max(1, c.finetune.epochs // faults.FEWER)
+            ),
+            reached=tuple(math.ceil(t / faults.FEWER) for t in c.reached),
         )
     factor, frozen = _RATES.get(fault, 1.0), fault == "frozen"
     recipe, finetune = (

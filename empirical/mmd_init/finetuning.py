@@ -16,19 +16,18 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_whole
-from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
+from empirical.mmd_init.binary_tasks import Images, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
 from empirical.testbed.supervised import Classify, cross_entropy
-
-Floats = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array, Bools, Integers
 
 CPU_BYTES, CUDA_BYTES = 8 * 2**20, 2**30
 """Of activations at once when a whole test set is predicted."""
@@ -55,16 +54,16 @@ class FineTuned:
         Test accuracies after the updates that were asked for.
     """
 
-    test_accuracy: Floats
-    best_epoch: Ints
-    validation_loss: Floats
-    train_loss: Floats
+    test_accuracy: Array
+    best_epoch: Integers
+    validation_loss: Array
+    train_loss: Array
     diverged: Bools
-    distances: Floats | None = None
-    reached: Floats | None = None
+    distances: Array | None = None
+    reached: Array | None = None
 
     @property
-    def mean(self) -> Floats:
+    def mean(self) -> Array:
         """Mean accuracy over the tasks, one a run; NaN if one of its tasks diverged."""
         return self.test_accuracy.mean(axis=1)
 
@@ -158,8 +157,6 @@ def finetune(
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
     data = _Data(images, tasks, splits, runs, params[0])
-    device = data.inputs.device.type
-    described = (network, recipe, recorded, tuple(reached), device)
     fresh = network.running(params)
     buffers = buffers or fresh
     shapes, wanted = ([tuple(b.shape) for b in each] for each in (buffers, fresh))
@@ -168,8 +165,6 @@ def finetune(
             "finetune: `buffers` must be the running statistics of `network`, of shapes "
             f"{wanted}, but theirs are {shapes}"
         )
-    tensors = (*params, *buffers, *vars(data).values())
-    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
     stack = Stack(
@@ -199,7 +194,7 @@ def finetune(
 
     scored = Series(reached, tested)
 
-    def epochs(values: Floats) -> Floats:
+    def epochs(values: Array) -> Array:
         """Return the mean over the examples of epochs, of losses (replicates, updates)."""
         sizes = np.full(per_epoch, batches.batch)
         sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
@@ -227,7 +222,8 @@ def finetune(
             *([moved] if recorded else []),
             *([scored] if reached else []),
         ],
-        checkpoint=kept,
+        # Examples to judge by, and tests, are no part of the training.
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(vars(data))),
         progress=told,
     )
     # A replicate whose loss was not finite stays: what it makes of the rest is not finite.

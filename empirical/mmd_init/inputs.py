@@ -20,7 +20,7 @@ def table(data: Tensor | npt.ArrayLike) -> Tensor:
     ValueError
         If there are none, or they have no features.
     """
-    x = data if isinstance(data, Tensor) else _as_tensor(data)
+    x = data if isinstance(data, Tensor) else as_tensor(data)
     if x.is_complex():
         raise TypeError("pretrain: `data` must be real, but they are complex")
     if x.ndim < 2 or not x.numel():
@@ -31,7 +31,8 @@ def table(data: Tensor | npt.ArrayLike) -> Tensor:
     return x
 
 
-def _as_tensor(data: Any) -> Tensor:
+def as_tensor(data: Any) -> Tensor:
+    """Return an array, or lists of numbers, as a tensor; raises as `table`."""
     way_out = "Give the inputs alone, as one array (n, ...) of numbers."
     if isinstance(data, tuple | list) and len({np.shape(d) for d in data}) > 1:
         raise TypeError(

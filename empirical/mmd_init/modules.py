@@ -51,10 +51,6 @@ class Explicit:
         """Features and classes."""
         return torch.Size(self.shape).numel(), self.classes
 
-    def __repr__(self) -> str:
-        """Return what tells it from others in a checkpoint."""
-        return f"Explicit({self.module}, {self.shape})"
-
     def check_params(self, params: Params) -> None:
         """Raise ValueError unless `params` are a stack of the module's."""
         own = [tuple(p.shape) for p in self.module.parameters()]

@@ -23,10 +23,10 @@ from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
-from empirical.testbed.observers import Array, BestWindow, Curve, Diverged, Snapshots
+from empirical.testbed.observers import BestWindow, Curve, Diverged, Snapshots
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
+from empirical.testbed.writing import Array
 
 Progress = Callable[[int, int, dict[str, float]], None]
 """Called with steps done, steps in all, and each term's mean over the last window that is
@@ -231,10 +231,6 @@ def pretrain_stack(
     x = checked(data, network.widths[0], recipe.batch, like=params[0])
     steps, batch = recipe.checked_updates("pretrain", len(x)), recipe.batch
     _warn_of(x)
-    described = (network, tuple(recipes), x.device.type, list(snapshots))
-    # The fingerprint is taken before the task draws from the generators.
-    tensors = (*params, x)
-    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     whole = len(x) // batch * batch
 
     def found(t: int, share: float) -> bool:
@@ -275,7 +271,7 @@ def pretrain_stack(
             order=lambda g: torch.randperm(len(x), generator=g)[:whole],
         ),
         observers=[*curves.values(), best, Diverged(math.inf), degenerate, taken],
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=told,
     )
     made = int(trained.steps.max())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,11 +18,11 @@ from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Classify
+from empirical.testbed.writing import Array, Bools, Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,9 +44,9 @@ class RandomLabelled:
 
     params: Params
     buffers: Params
-    best_window: npt.NDArray[np.int64]
-    losses: npt.NDArray[np.float64]
-    diverged: npt.NDArray[np.bool_]
+    best_window: Integers
+    losses: Array
+    diverged: Bools
 
 
 def pretrain_random_labels(
@@ -119,9 +118,6 @@ def pretrain_random_labels(
             f"they are {len(generators)}"
         )
     x, classes = inputs.to(params[0]), network.widths[-1]
-    described = (network, recipe, optimiser, x.device.type)
-    tensors = (*params, x)
-    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
     whole = len(x) // recipe.batch * recipe.batch
@@ -151,7 +147,7 @@ def pretrain_random_labels(
         check=recipe.window,
         batches=Epochs(whole, recipe.batch, generators, order=labelled),
         observers=[curve, best],
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=told,
     )
     return RandomLabelled(

@@ -2,14 +2,12 @@
 
 import dataclasses
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from empirical import devices
 from empirical.mmd_init import networks, records
 from empirical.mmd_init.binary_tasks import (
     Images,
@@ -26,7 +24,7 @@ from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.records import Found
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.checkpoints import spent
+from empirical.testbed.checkpoints import Stopwatch
 from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study, checkpoints_of
 from empirical.testbed.writing import rounded
@@ -77,9 +75,8 @@ def run_configuration(
     >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
-    before = spent(setting.checkpoint)
-    whole = sum(spent(path) for path in checkpoints_of(setting.checkpoint))
-    start_time = time.perf_counter()
+    learning = Stopwatch(setting.device, setting.checkpoint)
+    whole = Stopwatch(setting.device, *checkpoints_of(setting.checkpoint))
     c = setting.mine(configuration)
     found = images_of(c, setting)
     found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
@@ -89,21 +86,17 @@ def run_configuration(
         found = dataclasses.replace(found, labels=found.labels[moved])
     start = _starts(c, setting.device)
     params, buffers, runs, taken = _pretrained(c, start, found, setting)
-    pretraining = time.perf_counter() - start_time
+    pretraining = learning.lap()
     if c.network.norm is None:
         drawn = configuration.seeds[0]
         records.measured(c, start, params, found, runs, drawn)
     records.around(c, taken, found, runs)
     for shots in c.shots:
         _finetune(c, params, buffers, found, runs, setting, shots)
-    devices.synchronise(setting.device)
     return STUDY.record(
         configuration,
         setting,
-        seconds={
-            "pretraining": before + pretraining,
-            "all": whole + time.perf_counter() - start_time,
-        },
+        seconds={"pretraining": pretraining, "all": whole.lap()},
         facts={
             "images": found.source,
             "parameters": c.network.parameters,

@@ -14,8 +14,9 @@ from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.recipes import Recipe
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
-from empirical.testbed.observers import Array, Observer
+from empirical.testbed.observers import Observer
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.writing import Array
 
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
@@ -50,6 +51,7 @@ class Perturbed(Task):
     escalations : Escalations
     """
 
+    told = ("network", "inputs", "recipes")
     # Noise is drawn from generators, and a covariance may need more jitter.
     capturable = False
 
@@ -118,6 +120,7 @@ class Degenerate(Observer):
     """
 
     kept = ("at", "suspect", "sums")
+    told = ("recipe", "updates")
 
     def __init__(
         self, recipe: Recipe, updates: int, found: Callable[[int, float], bool]

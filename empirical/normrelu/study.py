@@ -1,19 +1,17 @@
 """What one configuration makes: a rate, networks trained at it, a record."""
 
 import math
-import time
 from functools import partial
 
 import numpy as np
 from torch import Tensor
 
-from empirical import devices
 from empirical.networks import Network
 from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import arm_of
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem_at
-from empirical.testbed.checkpoints import spent
+from empirical.testbed.checkpoints import Stopwatch
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
@@ -83,11 +81,11 @@ def run_configuration(
     >>> run_configuration(tiny).draws.series("test_accuracy").shape
     (2, 2)
     """
-    start, c = time.perf_counter(), configuration
+    c = configuration
     arm, found = arm_of(c.arm, c.kink), problem_of(c, setting)
     network, kept = network_of(c, found), setting.checkpoint
     rates_kept = kept and kept.with_name(f"{kept.name}.0-rates")
-    before = {"choice": spent(rates_kept), "training": spent(kept)}
+    stopwatch = Stopwatch(setting.device, rates_kept)
     run = partial(
         trained,
         arm,
@@ -116,7 +114,8 @@ def run_configuration(
     ended = np.array(grid.status).reshape(len(c.rates), -1) == "finished"
     scores = np.where(ended, last.reshape(ended.shape), 0.0)
     best = int(scores.mean(axis=1).argmax())
-    chosen = time.perf_counter()
+    seconds = {"choice": stopwatch.lap()}
+    stopwatch = Stopwatch(setting.device, kept)
     course = run(
         examples_of(c, found),
         rates=c.rates[best : best + 1],
@@ -125,15 +124,12 @@ def run_configuration(
         fault=c.fault,
         checkpoint=kept,
     )
-    devices.synchronise(setting.device)
+    seconds["training"] = stopwatch.lap()
     stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]
     return STUDY.record(
         c,
         setting,
-        seconds={
-            "choice": before["choice"] + chosen - start,
-            "training": before["training"] + time.perf_counter() - chosen,
-        },
+        seconds=seconds,
         facts={
             "rate": c.rates[best],
             "grid": scores.tolist(),

@@ -16,10 +16,10 @@ from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
-from empirical.randomness import shared, torch_generator
+from empirical.randomness import Drawing, shared, torch_generator
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import checkpoint_of
-from empirical.testbed.faults import FAULTS
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.faults import FAULTS, FEWER
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
@@ -45,7 +45,7 @@ class Examples:
     test_classes: Tensor
 
 
-class Augmentation:
+class Augmentation(Drawing):
     """Moves and mirrors the images of an update.
 
     What one network sees does not depend on the others, nor on how many have left.
@@ -57,6 +57,8 @@ class Augmentation:
     generators : sequence of torch.Generator
         On the CPU, one a replicate; those that are given the same one see the same.
     """
+
+    told = ("kinds", "whose")
 
     def __init__(
         self, kinds: Sequence[str], generators: Sequence[torch.Generator]
@@ -179,7 +181,7 @@ def trained(
     batches = Epochs(len(examples.inputs), batch, streams("batches"))
     times = np.arange(epochs + 1) * batches.per_epoch
     if fault == "short":
-        times = np.maximum(times // 15, np.minimum(times, 1))
+        times = np.maximum(times // FEWER, np.minimum(times, 1))
     looks = [
         Series(
             times if every_epoch else times[-1:],
@@ -192,9 +194,6 @@ def trained(
     augmentation = None
     if recipe.augmentation:
         augmentation = Augmentation(recipe.augmentation, streams("augmentation"))
-    described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
-    tensors = [*stack.params, *data.values()]
-    kept = checkpoint_of(checkpoint, described, tensors, module=__name__)
     every = torch.arange(len(data["inputs"]), device=device)[None]
     classes = data["classes"][None]
     done = train(
@@ -209,7 +208,8 @@ def trained(
             Drops(recipe.drops(epochs * batches.per_epoch), 0.1),
             Diverged(every=batches.per_epoch),
         ],
-        checkpoint=kept,
+        # Tests are no part of the training.
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=fingerprint(data)),
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -6,9 +6,6 @@ from functools import partial
 from empirical.square_loss.experiments import Configuration
 from empirical.testbed import faults
 
-FEWER = 15
-"""A fault of too few updates leaves one in so many."""
-
 
 def planted(configuration: Configuration, fault: str) -> Configuration:
     """Return a configuration of the same name with one of `testbed.faults.FAULTS`.
@@ -26,7 +23,7 @@ def planted(configuration: Configuration, fault: str) -> Configuration:
             stable = recipe.stable and recipe.stable / 100
             recipe = replace(recipe, rate=recipe.rate / 100, stable=stable)
         case "short":
-            recipe = replace(recipe, epochs=max(1, recipe.epochs // FEWER))
+            recipe = replace(recipe, epochs=max(1, recipe.epochs // faults.FEWER))
         case "frozen":
             recipe = replace(recipe, frozen=True)
         case "untrained":

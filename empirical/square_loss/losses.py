@@ -35,7 +35,7 @@ class Square:
 
         Infinite, or not a number, where it rests nowhere.
         """
-        overlap, squares = (_sum(part) for part in (targets * f, f * f))
+        overlap, squares = (summed(part) for part in (targets * f, f * f))
         return overlap / (penalty + squares)
 
 
@@ -79,7 +79,7 @@ class Entropy:
         low = torch.zeros_like(high)
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            pull = _sum(self.half_slopes(along(middle, f) * f, targets) * f)
+            pull = summed(self.half_slopes(along(middle, f) * f, targets) * f)
             above = pull + penalty * middle > 0.0
             low, high = (
                 torch.where(above, low, middle),
@@ -92,5 +92,6 @@ LOSSES: dict[str, Square | Entropy] = {"square": Square(), "entropy": Entropy()}
 """Those that a recipe names."""
 
 
-def _sum(tensor: Tensor) -> Tensor:
+def summed(tensor: Tensor) -> Tensor:
+    """Return the sum of each replicate's numbers, shape (replicates,)."""
     return tensor.flatten(1).sum(dim=1)

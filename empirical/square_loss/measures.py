@@ -29,7 +29,7 @@ from torch import Tensor
 
 from empirical.checks import check_classes, check_slopes
 from empirical.networks import Convolutional, Network, Params, Signals
-from empirical.square_loss.losses import LOSSES, _sum
+from empirical.square_loss.losses import LOSSES, summed
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
 from empirical.square_loss.task import wrong_answers
 from empirical.testbed.stack import along
@@ -93,7 +93,7 @@ def observe(
     size = rho(network, params)
     effective = torch.stack([_norm(w) for w in weights], dim=1)
     f = g.detach() / along(size, g)
-    squares, overlap = _sum(f * f), _sum(targets * f)
+    squares, overlap = summed(f * f), summed(targets * f)
     length, margin = f.norm(dim=2), margins(f, classes)
     wrong = wrong_answers(f, targets).to(f.dtype) / len(inputs)
     found = {
@@ -105,9 +105,9 @@ def observe(
         "S": squares,
         "B": overlap,
         "rho_eq": LOSSES[loss].equilibrium(f, targets, penalty),
-        "nu": -size * _sum(e * f),
+        "nu": -size * summed(e * f),
         "residual": _critical(weights, slopes, effective, size, len(inputs))
-        / _sum(e * e).sqrt()[:, None],
+        / summed(e * e).sqrt()[:, None],
         "abs_mean": length.mean(dim=1),
         "margin_mean": margin.mean(dim=1),
         "abs_quantiles": quantiles(length, LEVELS),
@@ -317,7 +317,7 @@ def _critical(
     found: list[Tensor] = []
     for index, (w, slope) in enumerate(zip(weights, slopes, strict=True)):
         unit = w / along(sizes[:, index], w)
-        tangent = slope - along(_sum(unit * slope), w) * unit
+        tangent = slope - along(summed(unit * slope), w) * unit
         # dg/dW_k = (rho / |W_k|) df/dV_k off the radius; the mean loss has 2 / n.
         found.append(n * sizes[:, index] / (2.0 * whole.abs()) * _norm(tangent))
     return torch.stack(found, dim=1)

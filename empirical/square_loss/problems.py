@@ -19,6 +19,7 @@ from empirical.data.pixels import pixels
 from empirical.randomness import torch_generator
 from empirical.testbed.records import digest
 from empirical.testbed.study import Setting
+from empirical.testbed.writing import Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,7 +191,7 @@ def problem_at(
 
 def _balanced(
     labels: npt.NDArray[np.uint8], chosen: Sequence[int], wanted: int, where: str
-) -> npt.NDArray[np.int64]:
+) -> Integers:
     """Return indices: the first of each class, the second of each, ..."""
     rows = [np.flatnonzero(labels == label)[:wanted] for label in chosen]
     for label, row in zip(chosen, rows, strict=True):

@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.declared import (
     Count,
@@ -15,6 +14,7 @@ from empirical.declared import (
     Weight,
     check_fields,
 )
+from empirical.testbed.writing import Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class Recipe:
         return examples * self.weight_decay / 2.0
 
 
-def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
+def recorded_epochs(epochs: int) -> Integers:
     """Return 0, then numbers evenly spaced in their logarithm, then `epochs`.
 
     Up to 20 a decade, but not more than one for every 40 epochs (or eight): a record

@@ -1,13 +1,11 @@
 """What one configuration makes: a problem, trained replicates, a record."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from empirical import devices
 from empirical.randomness import shared, torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
@@ -21,7 +19,7 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.checkpoints import spent
+from empirical.testbed.checkpoints import Stopwatch
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
@@ -105,10 +103,9 @@ def trained_record(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too."""
-    start = time.perf_counter() - spent(setting.checkpoint)
+    stopwatch = Stopwatch(setting.device, setting.checkpoint)
     trained, learnt = train_configuration(configuration, setting)
-    devices.synchronise(setting.device)
-    seconds = time.perf_counter() - start
+    seconds = stopwatch.lap()
     count = len(learnt.inputs)
     record = STUDY.record(
         configuration,

@@ -9,8 +9,9 @@ from torch import Tensor
 from empirical.networks import Network, Params
 from empirical.square_loss.losses import LOSSES
 from empirical.testbed.loop import Task
-from empirical.testbed.observers import Array, Observer
+from empirical.testbed.observers import Observer
 from empirical.testbed.stack import Stack
+from empirical.testbed.writing import Array
 
 
 class Classification(Task):
@@ -28,6 +29,8 @@ class Classification(Task):
         With it, examples are numbers below 2 n: n + i is i with its target lowered by
         so much, i with its target raised. Answers are counted by the targets themselves.
     """
+
+    told = ("network", "inputs", "targets", "loss", "noise")
 
     def __init__(
         self,
@@ -116,6 +119,7 @@ class Interpolated(Observer):
     """
 
     kept = ("at", "running")
+    told = ("per_epoch",)
 
     def __init__(self, per_epoch: int) -> None:
         self.per_epoch = per_epoch

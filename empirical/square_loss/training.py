@@ -19,11 +19,10 @@ from empirical.square_loss.recipes import Recipe, recorded_epochs
 from empirical.square_loss.task import Classification, Interpolated, silent
 from empirical.testbed import loop
 from empirical.testbed.batches import Batches, Epochs, Whole
-from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack, checked_rates
-from empirical.testbed.writing import Array
+from empirical.testbed.writing import Array, Integers
 
 # Records without and with per-example residuals: these cost another pass.
 _SPARSE = 4
@@ -57,11 +56,11 @@ class Trained:
 
     status: tuple[str, ...]
     rates: Array
-    steps: npt.NDArray[np.int64]
-    diverged: npt.NDArray[np.int64]
-    interpolated: npt.NDArray[np.int64]
-    epochs: npt.NDArray[np.int64]
-    sparse_epochs: npt.NDArray[np.int64]
+    steps: Integers
+    diverged: Integers
+    interpolated: Integers
+    epochs: Integers
+    sparse_epochs: Integers
     steps_per_epoch: int
     series: Mapping[str, Array]
     initial: Params
@@ -172,9 +171,6 @@ def train(
     if network.units[-1] == 1:
         series.append(Series(sparse * per_epoch, residuals))
     drops = Drops([epoch * per_epoch for epoch in recipe.drops], recipe.drop)
-    described = (network, recipe, used.tolist(), inputs.device.type, recorded)
-    tensors = (*params, inputs, targets)
-    kept = checkpoint_of(checkpoint, described, tensors, orders, module=__name__)
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(
@@ -187,7 +183,7 @@ def train(
         check=recipe.check,
         batches=batches,
         observers=[interpolated, diverged, drops, *series],
-        checkpoint=kept,
+        checkpoint=checkpoint,
         progress=progress,
     )
     found = {name: values for each in series for name, values in each.values.items()}

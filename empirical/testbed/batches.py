@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ class Batches(Drawing, ABC):
         How many it chooses among, where that is known: as many as the task must have.
     """
 
+    told: ClassVar[tuple[str, ...]] = ("examples", "batch", "whose", "ordered")
     examples: int | None = None
 
     @abstractmethod

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from empirical.checks import check_counts, check_positive, check_share, check_weights
-from empirical.testbed.observers import Array, Integers, Observer, checked_times
+from empirical.testbed.observers import Observer, checked_times
 from empirical.testbed.stack import Stack
+from empirical.testbed.writing import Array, Integers
 
 
 class Released(Observer):

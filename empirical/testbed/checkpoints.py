@@ -5,15 +5,19 @@ import pickle
 import time
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from empirical.digest import code_digest, roots_of
+from empirical import devices
+from empirical.digest import PACKAGES, code_digest
+from empirical.randomness import Drawing
 from empirical.testbed.batches import Batches
 from empirical.testbed.observers import Observer
 from empirical.testbed.optimisers import Optimiser
@@ -41,23 +45,19 @@ UNREADABLE = (
 """What reading a file ends with that is no checkpoint."""
 
 
-def fingerprint(
-    described: object,
-    tensors: Sequence[Tensor],
-    generators: Sequence[torch.Generator] = (),
-    *,
-    module: str | None = None,
-) -> str:
-    """Return a digest of everything that a run was started with.
+_PLAIN = (int, float, complex, str, bytes, torch.dtype, torch.device)
+"""Told apart by ``repr``."""
+
+
+def fingerprint(described: object, tensors: Sequence[Tensor] = ()) -> str:
+    """Return a digest of what a run was started with.
 
     Parameters
     ----------
     described : object
-        Arguments whose ``repr`` tells them apart.
+        Numbers, texts, tensors, modules, dataclasses, and lists and mappings of them, by
+        value; functions and other objects by their names and classes.
     tensors : sequence of Tensor
-    generators : sequence of torch.Generator
-    module : str, optional
-        Name of a module whose code, with all that it imports, belongs to it.
 
     Examples
     --------
@@ -69,49 +69,94 @@ def fingerprint(
     >>> one == fingerprint("a", [torch.ones(0)])
     False
     """
-    digest = hashlib.sha256(repr(described).encode())
-    if module is not None:
-        digest.update(code_digest(module, roots_of(module)).encode())
-    for tensor in tensors:
-        digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-        # Of bytes: NumPy lacks some of PyTorch's kinds of numbers.
-        plain = tensor.detach().cpu().contiguous().flatten()
-        if len(plain):
-            digest.update(plain.view(torch.uint8).numpy().tobytes())
-    for generator in generators:
-        digest.update(generator.get_state().numpy().tobytes())
+    digest = hashlib.sha256()
+    for part in _spelt((described, tensors)):
+        digest.update(part)
     return digest.hexdigest()
 
 
 def told_of(
+    task: Drawing,
     stack: Stack,
     optimiser: Optimiser,
     batches: Batches,
     observers: Sequence[Observer],
     together: int | None,
 ) -> dict[str, str]:
-    """Return what tells a training's arguments from others, as far as they say it."""
-    looks = [_settings(each, each.told) for each in observers]
-    # One of a class that does not say its arguments is told by its class.
-    rule = repr(optimiser).partition(" object at ")[0]
-    return {
-        "stack": fingerprint((stack.learnt, len(stack.params)), [stack.rates]),
-        "optimiser": fingerprint(rule, []),
-        "batches": fingerprint(_settings(batches, ("examples", "batch", "whose")), []),
-        "observers": fingerprint(looks, []),
-        "together": fingerprint(together, []),
+    """Return what tells a training from others, by what can differ.
+
+    The start is told by its values, the others by their `told`, and by the code of this
+    project that they run.
+    """
+    start = [*stack.params, *stack.buffers, stack.rates]
+    given: dict[str, object] = {
+        "task": task,
+        "stack": (stack.learnt, stack.rates.device.type, start),
+        "optimiser": optimiser,
+        "batches": batches,
+        "observers": observers,
+        "together": together,
     }
+    parts = (task, optimiser, batches, *observers)
+    held = [
+        value
+        for each in parts
+        for value in (type(each), *getattr(each, "__dict__", {}).values())
+    ]
+    modules = {str(getattr(each, "__module__", None)) for each in held}
+    own = sorted(name for name in modules if name.partition(".")[0] in PACKAGES)
+    told = {name: fingerprint(each) for name, each in given.items()}
+    return told | {"code": code_digest("empirical.testbed.loop", others=tuple(own))}
 
 
-def _settings(each: Batches | Observer, names: Sequence[str]) -> tuple[str, list[Any]]:
-    """Return a class, and these settings of a value of it, where it has them."""
-    found = [getattr(each, name, None) for name in names]
-    return type(each).__name__, [np.asarray(setting).tolist() for setting in found]
+def _spelt(value: object) -> Iterator[bytes]:
+    """Yield what tells a value from others, the same in every process; see `fingerprint`.
+
+    No addresses, as ``repr`` has them, and nothing that training changes.
+    """
+    yield f"\0{type(value).__qualname__}\0".encode()
+    if isinstance(value, Tensor):
+        # Of bytes: NumPy lacks some of PyTorch's kinds of numbers.
+        plain = value.detach().cpu().contiguous().flatten()
+        yield repr((value.dtype, tuple(value.shape))).encode()
+        yield plain.view(torch.uint8).numpy().tobytes() if len(plain) else b""
+        return
+    parts: list[object] = []
+    if isinstance(value, Drawing | Observer):
+        parts = [getattr(value, name, None) for name in value.told]
+        parts += [g.initial_seed() for g in getattr(value, "generators", ())]
+    elif isinstance(value, nn.Module):
+        for name, part in value.named_modules():
+            public = {k: v for k, v in vars(part).items() if not k.startswith("_")}
+            parts += [name, type(part), public]
+        # Those of a loss: its weights.
+        parts += [*value.buffers()]
+    elif isinstance(value, np.ndarray | np.generic):
+        yield repr((value.dtype, value.shape)).encode()
+        yield value.tobytes()
+    elif isinstance(value, partial):
+        parts = [value.func, value.args, value.keywords]
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, each.name) for each in fields(value)]
+    elif isinstance(value, Mapping):
+        parts = [*cast("Mapping[object, object]", value).items()]
+    elif isinstance(value, list | tuple):
+        parts = [*cast("Sequence[object]", value)]
+    elif isinstance(value, frozenset):
+        parts = [*sorted(map(repr, cast("frozenset[object]", value)))]
+    elif value is None or isinstance(value, _PLAIN):
+        yield repr(value).encode()
+    else:
+        # A function or class.
+        yield str(getattr(value, "__qualname__", "")).encode()
+    yield str(len(parts)).encode()
+    for part in parts:
+        yield from _spelt(part)
 
 
 def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
     """Return the names in a run's state, and in what its parts have said of theirs."""
-    whole = sorted(set(state) - {"fingerprint", "seconds"})
+    whole = sorted(set(state) - {"seconds"})
     parts = (state["stack"], state["batches"], state["task"], *state["observers"])
     return [whole, *(sorted(part) for part in parts)]
 
@@ -119,8 +164,8 @@ def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
 def spent(path: Path | None) -> float:
     """Return the seconds of training that led to an interrupted run's state.
 
-    A run that goes on from there adds them to its own. Without a path, or where no state
-    is, they are none.
+    A run that goes on from there adds them to its own, see `Stopwatch`. Without a path,
+    or where no state is, they are none.
     """
     if path is None:
         return 0.0
@@ -130,6 +175,28 @@ def spent(path: Path | None) -> float:
         return float(state["seconds"])
     except (OSError, *UNREADABLE):
         return 0.0
+
+
+class Stopwatch:
+    """Seconds of a run, those included of calls before that its states tell of.
+
+    Parameters
+    ----------
+    device : str
+        Waited for before a time is taken.
+    states : Path, optional
+        Where states of the run may lie, see `spent`.
+    """
+
+    def __init__(self, device: str, *states: Path | None) -> None:
+        self._device = device
+        self._since = time.perf_counter() - sum(map(spent, states))
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap, or since the start."""
+        devices.synchronise(self._device)
+        before, self._since = self._since, time.perf_counter()
+        return self._since - before
 
 
 def _check_sums(path: Path) -> None:
@@ -153,7 +220,7 @@ class Checkpoint:
         Not removed at the end of training: that is for whoever has written what came
         of it.
     of : str
-        The `fingerprint` of what the run was started with.
+        By what else it is compared than by what `loop.train` is given, a `fingerprint`.
     seconds : float
         Least time between two writings on the way; as many times longer as a writing
         takes seconds, so that gigabytes are not written all the time.
@@ -164,7 +231,9 @@ class Checkpoint:
         If `path` is a folder.
     """
 
-    def __init__(self, path: Path | str, *, of: str, seconds: float = 30.0) -> None:
+    def __init__(
+        self, path: Path | str, *, of: str = "", seconds: float = 30.0
+    ) -> None:
         self.path, self.of, self.seconds = Path(path), of, seconds
         if self.path.is_dir():
             raise ValueError(
@@ -188,9 +257,9 @@ class Checkpoint:
         begun = time.monotonic()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            own = {"fingerprint": self.of, "seconds": begun - self._begun}
-            with whole(self.path) as partial:
-                save_tensors({**state, **own}, partial)
+            taken = {"seconds": begun - self._begun}
+            with whole(self.path) as place:
+                save_tensors({**state, **taken}, place)
         except OSError as error:
             if not self._told:
                 self._told = True
@@ -208,26 +277,16 @@ class Checkpoint:
 
         A file that is no checkpoint is set aside, ``.unreadable`` behind its name, with
         an `UnreadableCheckpointWarning`.
-
-        Raises
-        ------
-        ValueError
-            If it is of a run with another fingerprint.
         """
         try:
             _check_sums(self.path)
             state = torch.load(self.path, map_location=device, weights_only=True)
-            found, before = state["fingerprint"], float(state["seconds"])
+            before = float(state["seconds"])
         except FileNotFoundError:
             return None
         except UNREADABLE as error:
             self.set_aside(error)
             return None
-        if found != self.of:
-            raise ValueError(
-                f"train: `checkpoint` must be of the same arguments and code, but "
-                f"{self.path} is of others. Remove it to start anew."
-            )
         self._begun -= before
         return state
 
@@ -242,19 +301,3 @@ class Checkpoint:
             UnreadableCheckpointWarning,
             stacklevel=4,
         )
-
-
-def checkpoint_of(
-    path: Path | None,
-    described: object,
-    tensors: Sequence[Tensor],
-    generators: Sequence[torch.Generator] = (),
-    *,
-    module: str,
-) -> Checkpoint | None:
-    """Return the checkpoint of a run with this `fingerprint`; without a path, None."""
-    if path is None:
-        return None
-    return Checkpoint(
-        path, of=fingerprint(described, tensors, generators, module=module)
-    )

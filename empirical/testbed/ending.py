@@ -16,8 +16,6 @@ from empirical.testbed.records import RunRecord
 from empirical.testbed.study import checkpoint_at, checkpoints_of
 from empirical.testbed.writing import whole
 
-Array = npt.NDArray[Any]
-
 STDOUT = Path("-")
 """As an output: the record itself, on stdout, and the sentences on stderr."""
 
@@ -36,9 +34,9 @@ class Curve:
     """
 
     label: str
-    x: Array
-    y: Array
-    error: Array | None = None
+    x: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    error: npt.NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class Panel:
     """
 
     name: str
-    given: Array
-    made: Array
+    given: npt.NDArray[Any]
+    made: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +263,7 @@ def _figure(option: str) -> Any:
     return Figure(figsize=(6.4, 4.0), layout="constrained")
 
 
-def spread(values: Sequence[float] | Array, form: str = ".3g") -> str:
+def spread(values: Sequence[float] | npt.NDArray[Any], form: str = ".3g") -> str:
     """Return a number, or the least and the largest of several.
 
     Examples

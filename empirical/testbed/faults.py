@@ -14,6 +14,9 @@ FAULTS = {
 }
 """Names, and what they mean; a `empirical.testbed.study.Study` plants them."""
 
+FEWER = 15
+"""Too few updates are one in so many."""
+
 
 def planting(*faults: str) -> dict[str, Callable[[Any], Any]]:
     """Return functions that plant faults in configurations with a field ``fault``.

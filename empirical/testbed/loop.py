@@ -11,10 +11,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -24,12 +24,13 @@ from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole, drawn_by
 from empirical.testbed.capture import captured
 from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
-from empirical.testbed.observers import Array, Observer, check_observers, take_
+from empirical.testbed.observers import Observer, check_observers, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 from empirical.testbed.telling import Progress
 from empirical.testbed.threads import one_thread
+from empirical.testbed.writing import Array, Integers
 
 RESTS = 2.0
 """Seconds after which the loop rests on its way to a pause."""
@@ -172,7 +173,7 @@ class Trained:
     """
 
     status: tuple[str, ...]
-    steps: npt.NDArray[np.int64]
+    steps: Integers
     initial: Params
     final: Params
     buffers: Params
@@ -189,7 +190,7 @@ def train(
     observers: Sequence[Observer] = (),
     together: int | None = None,
     compile: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Checkpoint | Path | None = None,
     progress: Progress | None = None,
 ) -> Trained:
     """Train every replicate of a stack, side by side, each for itself, in one thread.
@@ -216,8 +217,11 @@ def train(
     compile : bool
         By `Compiled`: worth its start where an update is many small operations and
         there are thousands of updates; `docs/own-module.md` has what it gains.
-    checkpoint : Checkpoint, optional
+    checkpoint : Checkpoint or Path, optional
         A run that finds one goes on from it, update by update as if it had not stopped.
+        It is of the same code, start, optimiser, generators' seeds and `told` settings of
+        the others, or refused. The file is not removed at the end: that is for whoever
+        has written what came of the training.
     progress : callable, optional
         Called at pauses, and every two seconds on the way to one.
 
@@ -228,8 +232,8 @@ def train(
         twice or two set learning rates, `steps`, `check` or `together` is less than
         1, replicates have left the stack before, losses or batches are not as `Task` and
         `Batches` say, batches are for other replicates or of other examples, or the
-        checkpoint is of other arguments, which are compared as far as they can be, or of
-        more than `steps`; with `compile`, if the task can't be compiled.
+        checkpoint is of another training, or of more than `steps`; with `compile`, if
+        the task can't be compiled.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -246,6 +250,8 @@ def train(
     [0.25, 0.5625]
     """
     batches = batches or Whole()
+    if isinstance(checkpoint, Path):
+        checkpoint = Checkpoint(checkpoint)
     check_kinds(
         "train",
         task=(task, Task),
@@ -256,11 +262,11 @@ def train(
     )
     check_observers("train", observers)
     check_counts("train", steps=steps, check=check, together=together)
-    if compile:
-        task = Compiled(task)
-    run = _Run(task, stack, optimiser, batches, observers)
+    shown = Compiled(task) if compile else task
+    run = _Run(shown, stack, optimiser, batches, observers)
     if checkpoint is not None:
-        run.given = told_of(stack, optimiser, batches, observers, together)
+        run.given = told_of(task, stack, optimiser, batches, observers, together)
+        run.given["fingerprint"] = checkpoint.of
         run.resume(checkpoint)
     if run.t + len(run.drawn) > steps:
         raise ValueError(

@@ -21,9 +21,7 @@ from empirical.checks import (
     check_weights,
 )
 from empirical.testbed.stack import Params, Stack
-from empirical.testbed.writing import Array
-
-Integers = npt.NDArray[np.int64]
+from empirical.testbed.writing import Array, Bools, Integers
 
 
 class Observer:
@@ -34,7 +32,8 @@ class Observer:
     kept : tuple of str
         Names of the attributes that a checkpoint holds: arrays, tensors and numbers.
     told : tuple of str
-        Names of the settings by which a checkpoint is compared: numbers and arrays.
+        Names of the settings by which a checkpoint is compared, see
+        `checkpoints.fingerprint`.
     """
 
     kept: ClassVar[tuple[str, ...]] = ()
@@ -394,7 +393,7 @@ def check_observers(who: str, observers: Sequence[Observer]) -> None:
         )
 
 
-def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
+def _finite(stack: Stack) -> Bools:
     every = [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
     return torch.stack(every).all(dim=0).cpu().numpy()
 

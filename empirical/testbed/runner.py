@@ -231,13 +231,11 @@ def task_of(
     Its result is a record or a `Failure`. It goes on from what a run of the same key has
     left in `folder`, where that can be seen; `settled` ends it.
     """
-    # No run goes on from what another configuration or other code has left.
-    rows = [] if setting.rows is None else [list(setting.rows)]
-    of = digest([dict(study.identity(configuration, setting)), study.code, *rows])
-    kept = checkpoint_at(folder / f"{configuration.name}.json", of)
+    key = study.key(configuration, setting)
+    kept = checkpoint_at(folder / f"{configuration.name}.json", key)
     given = dataclasses.replace(setting, checkpoint=kept, progress=None)
     return Task(
-        f"{study.module}/{configuration.name}-{of}",
+        f"{study.module}/{configuration.name}-{key}",
         _work,
         (study.run, configuration, given),
         gpu=setting.device.startswith("cuda"),

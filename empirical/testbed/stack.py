@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from empirical.testbed import modules as nets
 from empirical.testbed.modules import Params as Params
+from empirical.testbed.writing import Array
 
 CACHED = 12 * 2**20
 """Bytes that a few updates in a row find in a CPU's cache. Measured with square layers:
@@ -310,7 +311,7 @@ class Stack:
 
 def checked_rates(
     rates: npt.ArrayLike, replicates: int, who: str = "train", name: str = "rates"
-) -> npt.NDArray[np.float64]:
+) -> Array:
     """Return learning rates, one a replicate.
 
     Raises

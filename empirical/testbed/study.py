@@ -152,6 +152,14 @@ class Study(Generic[Item]):
             configuration, device=setting.device, schema=self.schema, data=data
         )
 
+    def key(self, configuration: Item, setting: Setting) -> str:
+        """Return a digest of all that a run's results depend on, its part of seeds too.
+
+        No run goes on from what another configuration or other code has left.
+        """
+        rows = [] if setting.rows is None else [setting.rows]
+        return digest([self.identity(configuration, setting), self.code, *rows])
+
     def record(self, configuration: Item, setting: Setting, **found: Any) -> RunRecord:
         """Return the record of a run that has just ended, with what it has found."""
         # Loaded here: it loads PyTorch.
@@ -207,10 +215,9 @@ def run_here(
     OSError, RuntimeError, ValueError
         If it can't be run, or the record not be written.
     """
-    own = study.identity(configuration, setting)
     path = folder / f"{configuration.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = checkpoint_at(path, digest([dict(own), study.code]))
+    kept = checkpoint_at(path, study.key(configuration, setting))
     study.run(configuration, replace(setting, checkpoint=kept)).write(path)
     remove_checkpoints(checkpoint_at(path))
 

@@ -91,6 +91,8 @@ class Supervised(Task):
     [(2, 48, 1), (2, 48, 16)]
     """
 
+    told = ("module", "inputs", "targets", "loss", "one_by_one")
+
     def __init__(
         self,
         module: nn.Module,
@@ -369,6 +371,8 @@ class Classify(Task):
     augmentation : callable, optional
         Inputs of an update and stack to inputs as they are shown; with `generators`.
     """
+
+    told = ("network", "inputs", "rows", "classes", "augmentation")
 
     def __init__(
         self,

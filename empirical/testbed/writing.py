@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 SHORT = 24
 """Numbers of an array that is written as such."""

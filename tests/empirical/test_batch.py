@@ -21,6 +21,13 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from clusters import (
+    HERE,
+    kill_tree,
+    scheduler_and_workers,
+    wait_for,
+    wait_for_scheduler,
+)
 from toy_study import STUDY, Toy, ToyStudy, configurations
 
 from empirical import identity_map, mmd_init, square_loss
@@ -48,7 +55,6 @@ from empirical.testbed.study import (
     remove_checkpoints,
 )
 
-HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
 
 
@@ -317,13 +323,6 @@ def start(folder, *argv, environment=None, **toy):
     )
 
 
-def wait_for(condition, seconds=200.0):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def count(folder, redirections, *argv):
     """Run the program to its end, its streams redirected as a shell has it."""
     command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable]
@@ -506,42 +505,6 @@ def workers_of(process):
     ]
 
 
-def scheduler_and_workers(folder, count=2):
-    """Start a scheduler and workers of their own; return processes and the file."""
-    file = folder / "scheduler.json"
-    file.unlink(missing_ok=True)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
-        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
-    }
-    here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-    one_each = ["--nworkers", str(count), "--nthreads", "1", "--memory-limit", "0"]
-    return file, [
-        subprocess.Popen(
-            [sys.executable, "-m", "dask", *argv, *here, "--scheduler-file", str(file)],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-        )
-        for argv in (["scheduler", "--port", "0"], ["worker", *one_each])
-    ]
-
-
-def kill_tree(process):
-    try:
-        children = psutil.Process(process.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        children = []
-    for each in [process, *children]:
-        try:
-            each.kill()
-        except psutil.NoSuchProcess:
-            continue
-    process.wait()
-
-
 def sweep_under_fire(out, kills, seed, **toy):
     """Kill workers, schedulers and clients of a sweep in turn, at random moments.
 
@@ -565,7 +528,7 @@ def sweep_under_fire(out, kills, seed, **toy):
         own = "scheduler" in due[:2]
         file, servers = scheduler_and_workers(out.parent) if own else (None, [])
         if own:
-            wait_for(file.exists)
+            wait_for_scheduler(file)
         before = traces()
         child = start(
             out, *(["--scheduler", str(file)] if own else ["--workers", "2"]), **toy
@@ -632,7 +595,7 @@ def test_one_scheduler_is_shared_by_two_clients(tmp_path):
             )
 
     try:
-        wait_for(file.exists)
+        wait_for_scheduler(file)
         threads = [threading.Thread(target=client, args=(w,)) for w in ("a", "b")]
         for thread in threads:
             thread.start()

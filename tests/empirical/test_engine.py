@@ -1,6 +1,5 @@
 """The engine: equal results however work is spread, whatever dies, stops or fails."""
 
-import contextlib
 import errno
 import gc
 import os
@@ -13,11 +12,18 @@ import textwrap
 import threading
 import time
 from multiprocessing import resource_tracker
-from pathlib import Path
 
 import engine_tasks as jobs
 import psutil
 import pytest
+from clusters import (
+    HERE,
+    ROOT,
+    kill_tree,
+    scheduler_and_workers,
+    wait_for,
+    wait_for_scheduler,
+)
 from distributed import Client, LocalCluster
 from distributed.nanny import WorkerProcess
 
@@ -27,8 +33,6 @@ from empirical.testbed.graph import End, Graph, Task
 from empirical.testbed.serving import TOPIC
 from empirical.testbed.signals import Ended
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 MIB = 2**20
 
 
@@ -51,13 +55,6 @@ def either(request):
 
 def run(engine, *tasks, **more):
     return {task.key: result for task, result in engine.run(tasks, **more)}
-
-
-def wait_for(condition, seconds=200.0):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def ends(results):
@@ -633,50 +630,19 @@ def test_nothing_listens_beyond_loopback(pair):
 @pytest.fixture
 def dask_cluster(tmp_path, request):
     """The commands of docs/clusters.md: a scheduler, two workers; its process, file."""
-    file = tmp_path / "scheduler.json"
-    found = [str(ROOT), str(HERE)]
+    paths = ROOT, HERE
     if getattr(request, "param", "") == "without the project":
-        found = [str(tmp_path)]
+        paths = (tmp_path,)
         (tmp_path / "empirical.py").write_text("raise ImportError('not here')")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(found),
-        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
-    }
-    here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-    one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0"]
-    commands = [["scheduler", "--port", "0"], ["worker", *one_each]]
-    processes = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dask",
-                *command,
-                *here,
-                "--scheduler-file",
-                str(file),
-            ],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=tmp_path,
-        )
-        for command in commands
-    ]
+    file, processes = scheduler_and_workers(tmp_path, paths=paths)
     yield processes[0], file
     for process in processes:
-        children = psutil.Process(process.pid).children(recursive=True)
-        for each in [process, *children]:
-            # A worker may end by itself once its nanny is gone.
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-        process.wait()
+        kill_tree(process)
 
 
 def test_two_programs_on_one_scheduler_share_tasks(dask_cluster, tmp_path):
     _, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     folder, gate = tmp_path / "calls", tmp_path / "go"
     folder.mkdir()
     tasks = [
@@ -717,7 +683,7 @@ def test_two_programs_on_one_scheduler_share_tasks(dask_cluster, tmp_path):
 
 def test_a_program_that_stops_leaves_shared_tasks_to_the_other(dask_cluster, tmp_path):
     _, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     tasks = [
         Task(name, jobs.train_until, (str(tmp_path / "go"), str(tmp_path / name)))
         for name in ("shared", "own")
@@ -761,7 +727,7 @@ def test_a_program_that_stops_leaves_shared_tasks_to_the_other(dask_cluster, tmp
 
 def test_losing_the_scheduler_is_an_error_and_keeps_results(dask_cluster):
     scheduler, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     results = {}
     tasks = [Task("quick", jobs.add, (1, 2)), Task("long", jobs.sleep, (300,))]
     with Engine(scheduler=file) as engine:
@@ -778,7 +744,7 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_deadline(
     dask_cluster, monkeypatch, capsys
 ):
     scheduler, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)
     results = {}
     engine = Engine(scheduler=file, minutes=0.2, grace=0.5)
@@ -797,7 +763,7 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_deadline(
 
 def test_workers_that_go_with_their_tasks_are_told(dask_cluster, monkeypatch, capsys):
     scheduler, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)
     (worker,) = [
         each
@@ -817,7 +783,7 @@ def test_workers_that_go_with_their_tasks_are_told(dask_cluster, monkeypatch, ca
 @pytest.mark.parametrize("dask_cluster", ["without the project"], indirect=True)
 def test_workers_without_the_project_are_told(dask_cluster):
     _, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     with Engine(scheduler=file, minutes=1.0) as engine:
         result = run(engine, Task("a", jobs.add, (1, 2)))["a"]
     assert result.end is End.FAILED
@@ -828,7 +794,7 @@ def test_workers_without_the_project_are_told(dask_cluster):
 
 def test_limits_hold_on_a_scheduler_too(dask_cluster):
     _, file = dask_cluster
-    wait_for(file.exists)
+    wait_for_scheduler(file)
     with Engine(scheduler=file) as engine:
         results = run(
             engine,

@@ -338,6 +338,13 @@ class TestCommand:
         assert "to reproduce 2 mnist images of classes 7 and 1." in said
         assert " with the first training image, " in said
 
+    @pytest.mark.parametrize("labels", [["7"], ["7", "1"]])
+    def test_what_is_trained_on_is_counted(self, capsys, labels):
+        many = "--steps 3 --examples 20 --batch 4 --labels"
+        assert command.main(["train", *QUICK, *many.split(), *labels]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "parameters to reproduce 20 mnist images." in said
+
     def test_panels_are_what_is_given_and_made(self, tmp_path):
         path, out = tmp_path / "x.png", tmp_path / "r.json"
         argv = ["train", *QUICK, "--steps", "5", "--output", str(out)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from drawing import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,13 +22,9 @@ from empirical.identity_map.images import (
 from empirical.identity_map.measures import Settings, measure
 from empirical.identity_map.probes import RHOS
 from empirical.networks import Convolutional, FullyConnected, ResNet
-from empirical.randomness import numpy_generator, torch_generator
+from empirical.randomness import torch_generator
 
 EPS = 2.0**-52
-
-
-def normal(*shape, name="x"):
-    return torch.from_numpy(numpy_generator(7, name).standard_normal(shape))
 
 
 def identity(x):

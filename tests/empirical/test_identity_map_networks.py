@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 import torch
+from drawing import normal
 from torch import nn
 
 from empirical.identity_map import copier, networks
@@ -26,10 +27,6 @@ from empirical.testbed.slopes import dense, square_norms
 from empirical.testbed.stack import Stack
 
 F64 = torch.float64
-
-
-def normal(*shape, seed=7):
-    return torch.randn(*shape, generator=torch_generator(seed), dtype=F64)
 
 
 def nets(**changes):
@@ -98,7 +95,7 @@ class TestForward:
     @pytest.mark.parametrize("kernel", [1, 3, 7, 15])
     def test_both_ways_to_convolve_agree(self, fan_out, kernel):
         weight = normal(2, fan_out, 8, kernel, kernel)
-        x = normal(2, 3, 8, 6, 5, seed=8)
+        x = normal(2, 3, 8, 6, 5, name=8)
         together = convolved(weight, None, x, stride=1)
         got = together.unflatten(1, (2, fan_out)).transpose(0, 1)
         for draw in range(2):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from drawing import normal
 
 from empirical.data import load
 from empirical.identity_map import copier
@@ -27,10 +28,6 @@ from empirical.testbed.stack import Stack
 F64 = torch.float64
 
 PLAIN = Recipe(steps=60, schedule=(), check=7)
-
-
-def normal(*shape, seed=7):
-    return torch.randn(*shape, generator=torch_generator(seed), dtype=F64)
 
 
 def digit(size=28):
@@ -206,7 +203,7 @@ class TestStacking:
             "adamax": lambda p: torch.optim.Adamax(p, lr=rate),
         }[name]([theirs])
         for t in range(20):
-            g = normal(1, 2, 3, seed=t)
+            g = normal(1, 2, 3, name=t)
             rule.update(stack, torch.zeros(1), [g])
             stack.clock.add_(1.0)
             theirs.grad = g.clone()

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from drawing import interrupt_at, one_of
 from torch.nn import functional
 
 from empirical.data import load
@@ -38,11 +39,6 @@ SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
-def one_of(params, index):
-    """Return one replicate, with an axis of replicates."""
-    return tuple(p[index : index + 1].clone() for p in params)
-
-
 def start(*, batch_norm=False, runs=RUNS, dtype=torch.float64, widths=(64, 12, 10, 2)):
     net = classifier(widths, batch_norm=batch_norm)
     generators = [torch_generator(7, "start", run) for run in range(runs)]
@@ -53,9 +49,9 @@ def orders(runs=range(RUNS), tasks=range(TASKS)):
     return [torch_generator(7, "order", r, t) for r in runs for t in tasks]
 
 
-def tuned(net, state, **changes) -> FineTuned:
+def tuned(net, state, images=DIGITS, **changes) -> FineTuned:
     arguments = {"generators": orders(), "recipe": SHORT} | changes
-    return finetune(net, state, DIGITS, LABELLINGS, SPLIT, **arguments)
+    return finetune(net, state, images, LABELLINGS, SPLIT, **arguments)
 
 
 def same(one: FineTuned, other: FineTuned, *, rows=...):
@@ -63,14 +59,6 @@ def same(one: FineTuned, other: FineTuned, *, rows=...):
         wanted, found = getattr(one, name), getattr(other, name)
         np.testing.assert_allclose(found[rows], wanted[rows], **SAME, err_msg=name)
     np.testing.assert_array_equal(other.best_epoch[rows], one.best_epoch[rows])
-
-
-def interrupt_at(step):
-    def progress(done, total, loss):
-        if done >= step:
-            raise KeyboardInterrupt
-
-    return progress
 
 
 def usual(net, state, run, task):
@@ -351,7 +339,7 @@ class TestFinetune:
         done = tuned(net, state, progress=interrupt_at(0), **options)
         np.testing.assert_array_equal(done.train_loss, whole.train_loss)
         assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same `"):
             tuned(net, state, **(options | {"recorded": False}))
 
     def test_a_checkpoint_is_of_the_updates_that_are_looked_at(self, tmp_path):
@@ -360,8 +348,11 @@ class TestFinetune:
         options = {"checkpoint": kept, "progress": interrupt_at(4)}
         with pytest.raises(KeyboardInterrupt):
             tuned(net, state, reached=(1, 12), **options)
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="be of the same `observers`, but"):
             tuned(net, state, reached=(2, 12), checkpoint=kept)
+        others = replace(DIGITS, test_inputs=DIGITS.test_inputs + 1e-9)
+        with pytest.raises(ValueError, match="be of the same `fingerprint`, but"):
+            tuned(net, state, others, reached=(1, 12), checkpoint=kept)
 
     def test_accuracy_is_that_of_the_best_epoch(self):
         net, state = start()

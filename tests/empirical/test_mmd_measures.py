@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from drawing import one_of, streams
 from scipy import stats
 
 from empirical.mmd_init import measures, networks, noise
@@ -13,15 +14,6 @@ from empirical.networks import joined
 from empirical.randomness import numpy_generator, torch_generator
 
 NET = classifier((5, 12, 12, 2))
-
-
-def streams(count, name="measure"):
-    return [torch_generator(7, name, k) for k in range(count)]
-
-
-def one_of(params, index):
-    """Return one replicate, with an axis of replicates."""
-    return tuple(p[index : index + 1].clone() for p in params)
 
 
 def start(draws=2, net=NET, bias=0.3):

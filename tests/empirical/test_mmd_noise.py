@@ -5,25 +5,17 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
+from drawing import normal, streams
 
 from empirical.mmd_init import gram, networks, noise
 from empirical.mmd_init.gram import Escalations, Room, cholesky, noises
 from empirical.mmd_init.gram import normal as fill
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Way
-from empirical.randomness import torch_generator
 
 S = 0.5**0.5
 # A z-test of so many deviations errs by chance once in 5e8; with 100 entries once in 5e6.
 DEVIATIONS = 6.0
-
-
-def normal(*shape, name="x", dtype=torch.float64):
-    return torch.randn(*shape, generator=torch_generator(7, name), dtype=dtype)
-
-
-def streams(count, name="noise"):
-    return [torch_generator(7, name, k) for k in range(count)]
 
 
 def problem(widths, count, draws, dtype=torch.float64):

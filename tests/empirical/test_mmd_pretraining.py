@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from drawing import interrupt_at, one_of
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -29,11 +30,6 @@ NET = classifier((6, 10, 8, 2))
 # is cut short.
 SHORT = Recipe(steps=31, window=7, batch=8, perturbations=8, reference=8, rate=3e-3)
 DATA = torch.randn(60, 6, generator=torch_generator(7, "data"), dtype=torch.float64)
-
-
-def one_of(params, index):
-    """Return one replicate, with an axis of replicates."""
-    return tuple(p[index : index + 1].clone() for p in params)
 
 
 def start(*, net=NET, draws=1):
@@ -65,14 +61,6 @@ def close(one, other):
     # division by small slopes; another batch or number differs by 1e-3.
     np.testing.assert_allclose(one.history["loss"], other.history["loss"], rtol=1e-8)
     torch.testing.assert_close(one.last, other.last, rtol=1e-8, atol=1e-9)
-
-
-def interrupt_at(step):
-    def progress(done, total, means):
-        if done >= step:
-            raise KeyboardInterrupt
-
-    return progress
 
 
 class TestResuming:
@@ -165,7 +153,7 @@ class TestResuming:
         path = tmp_path / "run.pt"
         with pytest.raises(KeyboardInterrupt):
             learnt(progress=interrupt_at(7), checkpoint=path)
-        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same `"):
             learnt(checkpoint=path, **changes)
 
 

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from drawing import normal
 from torch import nn
 from torch.nn import functional
 
@@ -109,10 +110,6 @@ class TestFullyConnected:
             self.network.apply(params, inputs(d=4))
         with pytest.raises(ValueError, match="`inputs` must have the weights' dtype"):
             self.network.apply(params, inputs().float())
-
-
-def normal(*shape, name="normal"):
-    return torch.from_numpy(numpy_generator(7, name).standard_normal(shape))
 
 
 class Blocks(nn.Module):

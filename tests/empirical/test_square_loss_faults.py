@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from empirical.square_loss.experiments import configurations
-from empirical.square_loss.faults import FAULTS, FEWER
+from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.study import (
     problem_of,
     run_configuration,
     train_configuration,
 )
+from empirical.testbed.faults import FEWER
 
 SOUND = {c.name: c for c in configurations("small")}
 

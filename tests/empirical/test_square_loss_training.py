@@ -391,7 +391,7 @@ class TestResuming:
         recipe = Recipe(epochs=50, check=5)
         with pytest.raises(KeyboardInterrupt):
             train(net, params, TWO, recipe, progress=killed, **given)
-        with pytest.raises(ValueError, match="must be of the same arguments"):
+        with pytest.raises(ValueError, match="must be of the same `stack`"):
             train(net, params, TWO, replace(recipe, rate=0.2), **given)
 
 

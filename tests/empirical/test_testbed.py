@@ -43,9 +43,11 @@ CLOSE = {"rtol": 1e-11, "atol": 1e-13}
 class Regression(Task):
     """Two-layer networks on examples of their own; notes the largest residual."""
 
-    def __init__(self) -> None:
+    told = ("x", "y")
+
+    def __init__(self, seed: int = 7) -> None:
         shape = (REPLICATES, EXAMPLES)
-        generator = torch_generator(7, "data")
+        generator = torch_generator(seed, "data")
         self.x = torch.randn(*shape, 3, dtype=torch.float64, generator=generator)
         self.y = torch.randn(*shape, 1, dtype=torch.float64, generator=generator)
 
@@ -652,6 +654,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
     [
         ({"stack": lambda: Stack([p[:4] for p in start()], rates=0.01)}, "`stack`"),
         ({"stack": lambda: Stack(start(), rates=0.02)}, "`stack`"),
+        (
+            {"stack": lambda: Stack([p + 1e-9 for p in start()], rates=0.01)},
+            "`stack`",
+        ),
+        ({"task": lambda: Regression(8)}, "`task`"),
         ({"optimiser": lambda: optimisers.SGD(weight_decay=0.1)}, "`optimiser`"),
         ({"batches": Whole}, "`batches`"),
         (
@@ -666,6 +673,10 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
             },
             "`batches`",
         ),
+        (
+            {"batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(8)])},
+            "`batches`",
+        ),
         ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2], note=1)]}, "`observers`"),
@@ -678,16 +689,14 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
 ) -> None:
     """Though who called knew no difference."""
 
-    class Stopping(Regression):
-        def losses(
-            self, params: Params, stack: Stack, examples: Tensor | None
-        ) -> Tensor:
-            if asked and int(stack.clock[0]) == 3:
+    class Asking(Observer):
+        def see(self, t: int, seen: Array, stack: Stack) -> None:
+            if asked:
                 stopping.request()
-            return super().losses(params, stack, examples)
 
     def run(**changed: Callable[[], Any]) -> Array:
         given = {
+            "task": Regression,
             "stack": lambda: Stack(start(), rates=0.01),
             "optimiser": optimisers.SGD,
             "batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(7)]),
@@ -697,8 +706,8 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
         }
         curve = Curve([0, 2])
         made = {name: make() for name, make in {**given, **changed}.items()}
-        kept = Checkpoint(tmp_path / "c", of="mine", seconds=1e9)
-        train(Stopping(), **made, check=7, checkpoint=kept)
+        made["observers"] = [Asking(), *made["observers"]]
+        train(**made, check=7, checkpoint=tmp_path / "c")
         return curve.values
 
     asked = True
@@ -711,6 +720,28 @@ def test_a_checkpoint_is_compared_with_what_is_trained(
     with pytest.raises(ValueError, match=said):
         run(**change)
     assert np.isfinite(run()).all()
+
+
+def test_what_was_interrupted_goes_on_with_the_batches_that_it_had(tmp_path) -> None:
+    """As in a notebook: their generators have drawn since."""
+
+    def run(task: Task, batches: Batches, **given: Any) -> Tensor:
+        stack = Stack(start(), rates=0.01)
+        done = train(
+            task, stack, optimisers.SGD(), steps=9, check=4, batches=batches, **given
+        )
+        return done.final[0]
+
+    def interrupt(done: int, *_: object) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    task, batches = Regression(), Epochs(EXAMPLES, 5, [torch_generator(7)])
+    whole = run(Regression(), Epochs(EXAMPLES, 5, [torch_generator(7)]))
+    kept = {"checkpoint": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt):
+        run(task, batches, progress=interrupt, **kept)
+    assert torch.equal(run(task, batches, **kept), whole)
 
 
 @pytest.mark.parametrize("together", [None, 2])
@@ -877,17 +908,17 @@ def test_a_state_that_takes_long_to_write_is_written_less_often(
         ),
     ],
 )
-def test_a_checkpoint_tells_the_settings_of_observers(one, other) -> None:
-    stack = Stack(start(), rates=RATES)
+def test_a_checkpoint_tells_the_settings_of_observers(one, other, tmp_path) -> None:
+    def run(*observers: Observer) -> None:
+        task, stack = Regression(), Stack(start(), rates=RATES)
+        kept = {"steps": 1, "checkpoint": tmp_path / "c"}
+        train(task, stack, optimisers.SGD(), observers=observers, **kept)
 
-    def told(*observers: Observer) -> str:
-        for each in observers:
-            each.begin(stack)
-        rule = optimisers.SGD()
-        return checkpoints.told_of(stack, rule, Whole(), observers, None)["observers"]
-
-    assert told(one) == told(one)
-    assert len({told(one), told(other), told(one, other), told(other, one)}) == 4
+    for _ in range(2):
+        run(one, curve := Curve([0]))
+    for others in ((other, curve), (curve, one), (one,)):
+        with pytest.raises(ValueError, match="be of the same `observers`, but"):
+            run(*others)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (REPLICATES, 1), (REPLICATES, 2)])
@@ -951,16 +982,26 @@ def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
     assert seen == seen_again
 
 
+def check_starts_anew(
+    kept: Checkpoint,
+    warned: type[Warning] = UnreadableCheckpointWarning,
+    said: str = "training starts anew",
+) -> None:
+    """Train with a checkpoint that is of no use; it is told once, and costs nothing."""
+    with pytest.warns(warned, match=said) as told:
+        found, _ = everything(kept)
+    assert len(told) == 1
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"noise" * 99, b"\x80\x02K\x05."], ids=["empty", "noise", "pickle"]
 )
 def test_an_unreadable_checkpoint_is_set_aside(content: bytes, tmp_path) -> None:
     path = tmp_path / "c"
     path.write_bytes(content)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path))
     assert (tmp_path / "c.unreadable").read_bytes() == content
 
 
@@ -975,15 +1016,12 @@ def test_a_damaged_checkpoint_is_set_aside(damage: str, tmp_path) -> None:
         params = torch.load(path)["stack"]["params"][0]
         content[content.index(params.numpy().tobytes())] ^= 1
     path.write_bytes(content)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"))
 
 
 def test_a_checkpoint_of_other_arguments_is_refused(tmp_path) -> None:
     everything(Checkpoint(tmp_path / "c", of="one"))
-    with pytest.raises(ValueError, match="of the same arguments"):
+    with pytest.raises(ValueError, match="be of the same `fingerprint`, but"):
         everything(Checkpoint(tmp_path / "c", of="another"))
 
 
@@ -993,10 +1031,7 @@ def test_a_checkpoint_of_other_shapes_is_set_aside(tmp_path) -> None:
     state = torch.load(path)
     state["stack"]["params"] = [p[..., :1] for p in state["stack"]["params"]]
     torch.save(state, path)
-    with pytest.warns(UnreadableCheckpointWarning, match="shapes"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"), said="shapes")
 
 
 @pytest.mark.parametrize("at", ["observers", "task", "stack/clock", "observers/2"])
@@ -1008,10 +1043,7 @@ def test_a_checkpoint_that_lacks_an_entry_is_set_aside(at: str, tmp_path) -> Non
     held = state[first] if second else state
     del held[int(second) if second.isdigit() else second or first]
     torch.save(state, path)
-    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-        found, _ = everything(Checkpoint(path, of="x"))
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(Checkpoint(path, of="x"))
 
 
 def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None:
@@ -1019,11 +1051,7 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None
     # A folder comes in its place: no permission holds a superuser back.
     (tmp_path / "c" / "full").mkdir(parents=True)
     kept.read = lambda _: None
-    with pytest.warns(UnwrittenCheckpointWarning, match="training goes on") as told:
-        found, _ = everything(kept)
-    assert len(told) == 1
-    wanted, _ = everything(None)
-    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    check_starts_anew(kept, UnwrittenCheckpointWarning, "training goes on")
 
 
 def test_a_fingerprint_is_of_any_kind_of_number() -> None:
@@ -1032,14 +1060,20 @@ def test_a_fingerprint_is_of_any_kind_of_number() -> None:
     assert len({fingerprint("a", [tensor]) for tensor in every}) == len(every)
 
 
-def test_a_fingerprint_is_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of() -> str:
-        return fingerprint("a", [], module="empirical.testbed.loop")
+def test_a_checkpoint_is_of_the_code(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "c", []
+    everything(Checkpoint(path))
 
-    before = of()
-    assert before == of() != fingerprint("a", [], module="empirical.testbed.runner")
-    monkeypatch.setattr(checkpoints, "code_digest", lambda *_: "other")
-    assert of() != before
+    def other(*modules: str, others: tuple[str, ...]) -> str:
+        seen.extend((*modules, *others))
+        return "other"
+
+    monkeypatch.setattr(checkpoints, "code_digest", other)
+    with pytest.raises(ValueError, match="be of the same `code`, but"):
+        everything(Checkpoint(path))
+    # Whatever is trained with, and what it calls.
+    names = {name.removeprefix("empirical.testbed.") for name in seen}
+    assert names == {"loop", "batches", "budgets", "observers", "optimisers"}
 
 
 def test_outer_products_are_what_they_stand_for() -> None:
@@ -1277,7 +1311,10 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
         ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
         ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
-        ({"checkpoint": Path("c")}, "`checkpoint` must be .*Checkpoint . None, but it"),
+        (
+            {"checkpoint": "c"},
+            r"`checkpoint` must be .*Checkpoint .* None, but it is str",
+        ),
         ({"batches": 5}, r"`batches` must be a value of .*\.Batches, but it is int"),
         (
             {"observers": Diverged()},

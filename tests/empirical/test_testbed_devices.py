@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
+from drawing import normal
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -104,10 +105,6 @@ def _places(index: Tensor | None) -> list[Tensor | None]:
 
 def generators() -> list[torch.Generator]:
     return [torch_generator(7, i) for i in range(REPLICATES)]
-
-
-def normal(*shape: int) -> Tensor:
-    return torch.randn(shape, dtype=torch.float64, generator=torch_generator(7, "x"))
 
 
 def rows_of_each() -> Tensor:

@@ -319,6 +319,36 @@ def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
         assert torch.equal(mine, theirs)
 
 
+WEIGHTS = torch.tensor([1.0, 2.0, 1.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inputs": X + 1e-9},
+        {"targets": Y.flip(0)},
+        {"module": nn.Sequential(nn.Flatten(), nn.Linear(36, 3), nn.ELU(0.5))},
+        {"loss": functional.nll_loss},
+        {"loss": partial(functional.cross_entropy, label_smoothing=0.1)},
+        {"loss": nn.CrossEntropyLoss(weight=WEIGHTS)},
+        {"loss": nn.CrossEntropyLoss(weight=2.0 * WEIGHTS)},
+    ],
+)
+def test_a_checkpoint_is_of_a_module_its_examples_and_loss(change, tmp_path) -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(36, 3), nn.ELU())
+
+    def run(**changed: Any) -> torch.Tensor:
+        given = {"module": net, "inputs": X, "targets": Y} | changed
+        task = Supervised(**{**given, "module": given["module"].double()})
+        stack = Stack.of(net.double(), generators(), rates=0.1)
+        kept = {"steps": 2, "checkpoint": tmp_path / "c"}
+        return train(task, stack, Adam(), **kept).final[0]
+
+    assert torch.equal(run(), run())
+    with pytest.raises(ValueError, match="be of the same `task`, but"):
+        run(**change)
+
+
 def test_modules_of_ones_own_keep_what_is_frozen() -> None:
     nets = [NETS["frozen"]().double() for _ in range(REPLICATES)]
     stack = Stack.of_modules(nets, rates=0.1)

@@ -17,7 +17,6 @@ from empirical.conditioning.experiments import EXPERIMENTS, recorded
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.loop import Task, Trained
 from empirical.testbed.loop import train as descend
 from empirical.testbed.observers import Diverged
@@ -483,6 +482,8 @@ RUNS = closed(
 class _Line(Task):
     """Half the square of one number's distance from a goal."""
 
+    told = ("goal",)
+
     def __init__(self, goal: Tensor) -> None:
         self.goal, self.threads = goal, set[int]()
 
@@ -522,7 +523,7 @@ def _found_left(*, after: int) -> list[float]:
             steps=_STEPS,
             check=1,
             observers=[Diverged(1e6)],
-            checkpoint=checkpoint_of(checkpoint, "runs", [goal], module=__name__),
+            checkpoint=checkpoint,
             **told,
         )
 
