@@ -116,7 +116,7 @@ class Mutant:
     @property
     def package(self) -> str:
         """The one of `PACKAGES` that contains it."""
-        return next(p for p in PACKAGES if self.file.startswith(f"{p}/"))
+        return package_of(self.file)
 
     @property
     def module(self) -> str:
@@ -129,6 +129,11 @@ class Mutant:
         path = ROOT / self.file
         tree = planted(path.read_text(encoding="utf-8"), self)
         return compile(tree, str(path), "exec")
+
+
+def package_of(mutant: str) -> str:
+    """Return the one of `PACKAGES` that a mutation is in, by its key or its file."""
+    return next(p for p in PACKAGES if mutant.startswith(f"{p}/"))
 
 
 def planted(source: str, mutant: Mutant) -> ast.Module:
