@@ -14,7 +14,7 @@ import pytest
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-PACKAGES = ("theory", "empirical")
+PACKAGES = ("theory", "empirical", "verify")
 """Whose doctests are run."""
 
 _approx = pytest.approx
@@ -57,7 +57,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             home = session.config.rootpath / name
             if any(path.is_relative_to(home) for path in given):
                 for found in pkgutil.walk_packages([str(home)], f"{name}."):
-                    if not found.name.endswith(".__main__"):
+                    if not found.name.endswith((".__main__", ".test_claims")):
                         importlib.import_module(found.name)
     gc.disable()
     try:

@@ -84,7 +84,7 @@ def redrawn(claim_id: str) -> tuple[str, ...]:
     """Return the outcomes of a claim's redraws, none where it was not drawn anew.
 
     >>> redrawn("mmd/tab1-few")
-    ('undecided', 'undecided', 'undecided')
+    ('holds', 'holds', 'holds')
     """
     found = _all().get(claim_id)
     return found.redrawn if found is not None else ()

@@ -15,11 +15,11 @@ from enum import Enum, StrEnum
 from functools import partial
 from itertools import product
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from empirical.testbed import faults
 from verify import items
-from verify.compare import Comparison, Outcome
+from verify.compare import Certifying, Comparison, Identical, Outcome
 from verify.reading import Reading
 
 if TYPE_CHECKING:
@@ -164,6 +164,12 @@ What is allowed in units of what is measured is for errors of both sides: a unit
 that is counted say, is the most. Rounding of a mean stays below the error to be seen.
 """
 
+DECIDED_BY = {
+    Evidence.SYMBOLIC: (Identical,),
+    Evidence.CERTIFICATE: get_args(Certifying),
+}
+"""The comparisons of proofs. Numbers that agree within a tolerance prove nothing."""
+
 FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")
 """What is said of a refuted statement: quoted, restored, ours; and of a trend."""
 
@@ -242,8 +248,8 @@ class Claim:
     ValueError
         If the id is malformed, a control is missing, one function is prediction and
         measurement, a case is listed twice, `larger_cases` names no larger profile, an
-        open claim has functions, a search draws no examples, or the comparison allows
-        more than `MOST`.
+        open claim has functions, a search draws no examples or a single one, or the
+        comparison is none for its evidence (`DECIDED_BY`) or allows more than `MOST`.
     """
 
     id: str
@@ -305,6 +311,14 @@ class Claim:
                 object.__setattr__(self, name, mistake.of(self.predict))
         if self.predict is not None and self.predict is self.measure:
             raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
+        # One of its own could call anything equal.
+        kinds = DECIDED_BY.get(self.evidence, get_args(Comparison))
+        if self.compare is not None and type(self.compare) not in kinds:
+            raise ValueError(
+                f"{self.id}: `compare` of a {self.evidence.value} must be one of"
+                f" {', '.join(kind.__name__ for kind in kinds)}, got"
+                f" {type(self.compare).__name__}"
+            )
         for name, most in MOST.items():
             if name == "rounding":
                 most = getattr(self.compare, "discrepancy", most)
@@ -313,6 +327,10 @@ class Claim:
                     f"{self.id}: its comparison's `{name}` must be from 0 to {most}, or"
                     f" it decides nothing, but it is {given}"
                 )
+        if self.max_examples < 2:
+            raise ValueError(
+                f"{self.id}: `max_examples` must be at least 2, got {self.max_examples}"
+            )
         if self.evidence is Evidence.SEARCH and self.examples is None:
             raise ValueError(
                 f"{self.id}: an adversarial search needs `examples` to draw; bounds at"

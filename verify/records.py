@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cache
@@ -27,6 +27,8 @@ SCHEMA = 2
 DIGITS = 30
 """Digits kept of an arbitrary-precision number."""
 
+MOST_BITS = 13_000
+"""Of a whole number: JSON is not read beyond 4,300 decimal digits."""
 
 MEASURED = (Estimate, Enclosure, Contrast)
 """Kinds of measurements that are kept field by field."""
@@ -193,6 +195,11 @@ def encode(value: Any) -> Any:
     {'a': [1, 'inf'], 'b': '1/3'}
     """
     if value is None or isinstance(value, bool | int):
+        if value and value.bit_length() > MOST_BITS:
+            raise ValueError(
+                f"encode: a whole number must have at most {MOST_BITS} bits, got one of"
+                f" {value.bit_length()}"
+            )
         return value
     if isinstance(value, str):
         return _UNFIT.sub(_escaped, value)
@@ -200,6 +207,9 @@ def encode(value: Any) -> Any:
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, Set):
+        # In an order that is the same on every run.
+        value = sorted(value, key=repr)
     if isinstance(value, list | tuple | np.ndarray):
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return encode(value.item())
@@ -207,7 +217,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, (*MEASURED, CaseRecord, SearchRecord, Record)):
         # Not asdict: it would copy arrays only to convert them again.
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.char not in "gG":
         return encode(value.item())
     return _text(value)
 

@@ -8,6 +8,7 @@ that an interrupted run keeps what it has.
 import importlib.metadata
 import math
 import platform
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
-from empirical.digest import ROOT, roots_of
+from empirical.digest import ROOT, roots_of, sources
 from empirical.testbed.engine import Engine
 from empirical.testbed.graph import End, Task
 from empirical.testbed.records import RunRecord
@@ -62,7 +63,12 @@ def run_claim(
     ------
     ValueError
         If the claim is open, or needs a larger profile.
+    RuntimeError
+        If assertions are switched off, or code ran that is not of the files whose
+        digest the record would have.
     """
+    if not __debug__:
+        raise RuntimeError("run_claim: measurements assert; run Python without -O")
     if claim.open_reason:
         raise ValueError(f"{claim.id} is open and cannot be run: {claim.open_reason}")
     if not claim.cases_for(profile):
@@ -79,6 +85,7 @@ def run_claim(
     with strict(), given(found):
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
         searched = search(claim) if claim.examples is not None else None
+    _check_sources(module, roots)
     return Record(
         claim=claim.id,
         version=claim.version,
@@ -98,8 +105,19 @@ def run_claim(
     )
 
 
-# That of this process: as it was first seen.
+# Those of this process: as they were first seen.
 _code = cache(records.code_of)
+_sources = cache(sources)
+
+
+def _check_sources(module: str, roots: tuple[Path, ...]) -> None:
+    """Refuse code of other files than the digest is of: packages found sooner."""
+    for name, path in _sources(module, roots).items():
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and Path(file).resolve() != path.resolve():
+            raise RuntimeError(
+                f"run_claim: {name} must be that of {path}, but {file} was imported"
+            )
 
 
 def _trained_here(run: Run, here: Place) -> RunRecord | str:

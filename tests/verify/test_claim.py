@@ -157,3 +157,37 @@ def test_a_comparison_that_decides_nothing_is_refused(
     """Zero is within 1.5 of every number; at a level of 0.4 chance decides."""
     with pytest.raises(ValueError, match=f"comparison's `{name}` must be from 0 to"):
         toy_entry(f"compare={compare}", "from verify.compare import EffectWithin")
+
+
+GENEROUS = """
+class Generous:
+    def criterion(self):
+        return "never"
+    def judge(self, predicted, measured):
+        return AgreesTo(absolute=abs(measured)).judge(predicted, measured)
+class Wider(AgreesTo):
+    def judge(self, predicted, measured):
+        return Generous().judge(predicted, measured)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "compare=Generous()",
+        "compare=Wider(relative=1e-15)",
+        "evidence=Evidence.SYMBOLIC",
+        "evidence=Evidence.CERTIFICATE",
+    ],
+)
+def test_a_comparison_is_one_that_its_evidence_is_decided_by(
+    toy_entry: Callable[..., Any], arguments: str
+) -> None:
+    """One whose tolerance grows with what is measured; digits worded as a proof."""
+    with pytest.raises(ValueError, match=r"`compare` of a .* must be one of .*, got"):
+        toy_entry(arguments, GENEROUS)
+
+
+def test_a_search_tries_several_cases() -> None:
+    with pytest.raises(ValueError, match="`max_examples` must be at least 2, got 1"):
+        Claim(**PARTS, max_examples=1)

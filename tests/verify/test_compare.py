@@ -4,13 +4,14 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
-from flint import acb, arb
+from flint import acb, arb, fmpq
 from mpmath import mpc, mpf, workdps
 from scipy import stats
 
@@ -126,17 +127,33 @@ def test_what_is_not_finite_is_no_evidence(
             comparison.judge(spoilt(predicted), measured)
 
 
+class _Equal:
+    def __eq__(self, _other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
 @pytest.mark.parametrize(
     "value",
     [
         *(mpf("nan"), [mpf("inf")], sympy.zoo, sympy.oo, sympy.nan, arb("nan")),
         *(1j * math.inf, np.ma.array([1.0, 2.0], mask=[False, True]), [np.ma.masked]),
+        *({math.nan}, frozenset([("a", math.nan)]), {math.nan: 1}),
+        *(sympy.Matrix([sympy.nan]), sympy.FiniteSet(sympy.nan), Decimal("nan")),
+        *(np.array([(1.0, math.nan)], dtype="f8,f8"), np.longdouble("nan")),
+        # Whose equality is their own affair.
+        *(iter([1.0]), _Equal(), [_Equal()], np.array([_Equal()])),
     ],
 )
 def test_libraries_say_what_is_not_finite(value: Any) -> None:
     assert not is_finite(value)
     assert is_finite(
-        [mpf(1), sympy.Symbol("x"), arb(1), 1j, "nan", None, True, 10**400]
+        [
+            *(mpf(1), sympy.Symbol("x"), arb(1), 1j, "nan", None, True, 10**400),
+            *({"a", 1.0}, Fraction(1, 3), fmpq(1, 3), np.float16(1), np.True_),
+            *(-0.0, 5e-324, np.longdouble(1), sympy.Matrix([1]), np.array(["a"])),
+        ]
     )
 
 

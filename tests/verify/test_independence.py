@@ -5,6 +5,7 @@ that names in turn, and what they carry in arguments, defaults and closures. `em
 imports no `theory` (`tests/test_architecture.py`), so it is not followed.
 """
 
+import ast
 import dis
 import functools
 import importlib
@@ -24,8 +25,8 @@ from verify.claims.deep_conditioning import _subjects
 CACHED = type(functools.lru_cache(lambda: None))
 
 
-def called(function: Any) -> dict[str, str]:
-    """Return what of `theory` a function can come to, and by way of which functions."""
+def called(function: Any, package: str = "theory") -> dict[str, str]:
+    """Return what of a package a function can come to, and by way of which functions."""
     found: dict[str, str] = {}
     waiting: list[tuple[Any, tuple[str, ...]]] = [(function, ())]
     seen: dict[int, Any] = {}
@@ -35,7 +36,7 @@ def called(function: Any) -> dict[str, str]:
             continue
         seen[id(value)] = value
         home = _home(value)
-        if home.partition(".")[0] == "theory":
+        if home.partition(".")[0] == package:
             name = getattr(value, "__qualname__", type(value).__qualname__)
             found.setdefault(f"{home}.{name}", " > ".join(way))
         else:
@@ -136,6 +137,83 @@ def test_no_measurement_calls_theory() -> None:
     assert claims
     shared = {claim.id: found for claim in claims if (found := called(claim.measure))}
     assert shared == {}
+
+
+INPUTS = (
+    # Images, points and generators; settings of trainings, and their records.
+    *("empirical.data.", "empirical.identity_map.images.", "empirical.randomness."),
+    *(
+        "empirical.testbed.records.",
+        "empirical.testbed.study.",
+        "empirical.normrelu.study.",
+    ),
+    *("empirical.mmd_init.binary_tasks.", "empirical.mmd_init.recipes."),
+    *("empirical.identity_map.recipes.", "empirical.identity_map.experiments."),
+    *("empirical.square_loss.recipes.", "empirical.square_loss.experiments."),
+    *("empirical.mmd_init.experiments.", "empirical._cached."),
+    # Networks, kernels and problems that both sides are told of.
+    *("empirical.networks.specs.", "empirical.mmd_init.classifiers.classifier"),
+    *("empirical.mmd_init.networks.start", "empirical.mmd_init.networks.pairs"),
+    *("empirical.activations.NormReLU", "empirical.conditioning.activations.named"),
+    *("empirical.conditioning.chains.gram_chain", "empirical.testbed.slopes.Outer"),
+    "empirical.conditioning.interpolation.digit_problem",
+    "empirical.square_loss.study.train_configuration",
+)
+"""What prediction and measurement may both take of `empirical`: what they are about."""
+
+
+def test_no_prediction_calls_what_its_measurement_does() -> None:
+    shared = {
+        (claim.id, name)
+        for claim in ledger.load()
+        if claim.measure is not None and (own := called(claim.predict, "empirical"))
+        for name in own.keys() & called(claim.measure, "empirical").keys()
+        if not name.startswith(INPUTS)
+    }
+    assert shared == set()
+
+
+PEEKING = ("_getframe", "currentframe", "f_locals", "f_back", "get_objects", "settrace")
+CHANGING = ("append", "extend", "insert", "add", "update", "setdefault")
+
+
+def told(source: str) -> list[str]:
+    """Return where functions of a source look at their caller, or leave something.
+
+    They change what the module keeps: a list, a dictionary, a global name.
+    """
+    tree, found = ast.parse(source), list[str]()
+    kept = {
+        name.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    for node in (n for f in tree.body for n in ast.walk(f)):
+        base = getattr(node, "value", None)
+        ours = isinstance(base, ast.Name) and base.id in kept
+        if isinstance(node, ast.Attribute):
+            if node.attr in PEEKING or (ours and node.attr in CHANGING):
+                found.append(ast.unparse(node))
+        elif isinstance(node, ast.Global) or (
+            ours and isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        ):
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_no_claim_is_told_what_was_predicted() -> None:
+    """By its caller's frame, or by what the prediction leaves in the module."""
+    assert told("K = []\ndef predict(x):\n    K.append(x)") == ["K.append"]
+    assert told("K: dict = {}\ndef predict(x):\n    K[0] = x") == ["K[0]"]
+    assert told("def predict(x):\n    global K") == ["global K"]
+    assert told("def measure(x):\n    sys._getframe(1)") == ["sys._getframe"]
+    assert told("K = {}\ndef measure(x):\n    own = []\n    own.append(K[x])") == []
+    claims = (ROOT / "verify" / "claims").rglob("*.py")
+    assert {
+        path.name: found for path in claims if (found := told(path.read_text()))
+    } == {}
 
 
 def test_no_claim_loads_a_module_by_its_name() -> None:

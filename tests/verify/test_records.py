@@ -36,6 +36,9 @@ Toy = Callable[..., Any]
         (Fraction(1, 3), "1/3"),
         (Estimate(1.0, 0.5, 3), {"mean": 1.0, "stderr": 0.5, "replicates": 3}),
         (("a", None), ["a", None]),
+        # In one order, whatever the seed of hashes.
+        (frozenset("dcba"), ["a", "b", "c", "d"]),
+        (np.longdouble(0.5), "0.5"),
     ],
 )
 def test_encode(value: Any, encoded: Any) -> None:

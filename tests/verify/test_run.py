@@ -1,6 +1,6 @@
 """Running claims: what is wrong goes red, and controls do their work."""
 
-import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from empirical.digest import roots_of
+from empirical.digest import ROOT, roots_of
 from verify import ledger, paths, records, run
 from verify.claim import Profile
 from verify.compare import Outcome
@@ -244,6 +244,41 @@ def test_a_record_that_cannot_be_written_costs_the_others_nothing(
     with pytest.raises(RuntimeError, match="dc/eq1: its record can't be written: "):
         run.run_many(ledger.entries(package), folder=tmp_path, workers=1)
     assert records.read(tmp_path / "dc-eq2.json").green
+
+
+def test_a_number_too_long_to_be_written_is_an_error(toy_entry: Toy) -> None:
+    """Nothing was written of the other claims either."""
+    extra = "from verify.compare import Identical\ndef long(x): return 10**5000"
+    found = _run(toy_entry("compare=Identical(), measure=long, predict=doubled", extra))
+    assert found.outcome is Outcome.ERROR
+    assert "must have at most 13000 bits" in found.worst.error
+
+
+def test_code_of_another_place_is_refused(
+    toy_entry: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record would say that it is of the sources here, which did not run."""
+    other = tmp_path / "gaussian.py"
+    other.write_text("pdf = float\n")
+    entry = toy_entry("", "import theory.gaussian")
+    spec = importlib.util.spec_from_file_location("theory.gaussian", other)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "theory.gaussian", module)
+    with pytest.raises(
+        RuntimeError, match=r"theory\.gaussian must be that of .*theory/g"
+    ):
+        run.run_and_write(entry, Profile.QUICK, tmp_path)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_measurements_are_not_run_without_their_assertions(tmp_path: Path) -> None:
+    given = ["verify", "run", "dc/eq14", "--records", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-O", "-m", *given], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "measurements assert; run Python without -O" in done.stderr
 
 
 def test_claims_run_on_the_workers_of_a_scheduler(toy: Toy, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from verify.compare.exact import Enclosed as Enclosed
 from verify.compare.exact import Identical as Identical
 from verify.compare.outcomes import FALSE_ALARM_BUDGET as FALSE_ALARM_BUDGET
 from verify.compare.outcomes import Array as Array
-from verify.compare.outcomes import Comparison as Comparison
 from verify.compare.outcomes import Contrast as Contrast
 from verify.compare.outcomes import Enclosure as Enclosure
 from verify.compare.outcomes import Estimate as Estimate
@@ -30,3 +29,24 @@ from verify.compare.statistical import MeanEquals as MeanEquals
 from verify.compare.statistical import MeanTest as MeanTest
 from verify.compare.statistical import RarelyAbove as RarelyAbove
 from verify.compare.statistical import SlopeEquals as SlopeEquals
+
+Certifying = CertifiedAtLeast | CertifiedAtMost | Enclosed
+"""A comparison with what is proved."""
+
+Comparison = (
+    Certifying
+    | Identical
+    | AgreesTo
+    | AtLeast
+    | AtMost
+    | MeanAtLeast
+    | MeanAtMost
+    | MeanEquals
+    | RarelyAbove
+    | EffectWithin
+)
+"""Judges one prediction against one measurement of the same case.
+
+Its `judge` returns the verdict, its `criterion` says in words which measurement refutes
+a prediction.
+"""

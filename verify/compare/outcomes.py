@@ -1,10 +1,11 @@
 """What a comparison returns, and what it may be given."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, Protocol, cast
+from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -156,38 +157,43 @@ def flatten(value: Any) -> list[Any]:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value holds no NaN and no infinity; text and expressions hold none.
+    """Whether a value is of a kind whose equality is known, without NaN and infinity.
 
-    >>> is_finite([1.0, "inf"]), is_finite(np.array([1.0, np.nan]))
-    (True, False)
+    Numbers, text, formulas and collections of them are; text and formulas may speak of
+    infinity. An object of another class says itself what it equals.
+
+    >>> is_finite([1.0, "inf"]), is_finite(np.array([1.0, np.nan])), is_finite(object())
+    (True, False, False)
     """
     if isinstance(value, float):
         return math.isfinite(value)
-    if isinstance(value, int):
+    if value is None or isinstance(value, int | str | Fraction):
         return True
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Set):
         return all(map(is_finite, value))
     if np.ma.is_masked(value):
         return False
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
         return bool(np.isfinite(value).all())
     if isinstance(value, np.ndarray):
-        return all(map(is_finite, value))
+        return all(map(is_finite, value.ravel().tolist()))
     if isinstance(value, Mapping):
-        return all(map(is_finite, value.values()))
+        return all(map(is_finite, value.items()))
     if isinstance(value, Estimate | Enclosure | Contrast):
         return all(is_finite(getattr(value, f.name)) for f in fields(value))
-    if isinstance(value, complex | np.generic):
-        return (
-            bool(np.isfinite(value)) if np.asarray(value).dtype.kind in "fc" else True
-        )
-    if type(value).__module__.partition(".")[0] == "mpmath":
+    if isinstance(value, complex | np.number | np.bool):
+        return bool(np.isfinite(value))
+    library = type(value).__module__.partition(".")[0]
+    if library == "mpmath":
         import mpmath
 
         return bool(mpmath.isfinite(value))
-    if type(value).__name__ == "NaN":  # SymPy's, of which it says neither
+    if library not in ("sympy", "flint", "decimal"):
         return False
-    known = getattr(value, "is_finite", None)  # SymPy's property, python-flint's method
+    # SymPy's, which says neither of itself, and may stand in a formula or a matrix.
+    if any(type(a).__name__ == "NaN" for a in getattr(value, "atoms", tuple)()):
+        return False
+    known = getattr(value, "is_finite", None)  # SymPy's property, others' method
     return (known() if callable(known) else known) is not False
 
 
@@ -195,7 +201,10 @@ def check_finite(**sides: Any) -> None:
     """Raise ValueError, naming the side, unless all of them are finite numbers."""
     for name, value in sides.items():
         if not is_finite(value):
-            raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
+            raise ValueError(
+                f"compare: `{name}` must be finite numbers, text or formulas, got"
+                f" {value!r:.200}"
+            )
     check_no_balls(**sides)
 
 
@@ -259,15 +268,3 @@ def small(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:.2g}".replace("-", "−") if value else "0"
-
-
-class Comparison(Protocol):
-    """Judges one prediction against one measurement of the same case."""
-
-    def judge(self, predicted: Any, measured: Any) -> Verdict:
-        """Return the verdict on `predicted` given `measured`."""
-        ...
-
-    def criterion(self) -> str:
-        """Say in words which measurement refutes a prediction."""
-        ...

@@ -71,7 +71,7 @@ def _tried(options: argparse.Namespace) -> int:
     scores = survivors.scores(found.values(), reasons)
     known = {mutant.key for mutant in sample}
     # Lists are of the sample that is kept, and of those of other seeds once tried.
-    kept = [m for m in reasons if _package(m) in options.packages]
+    kept = [m for m in reasons if sites.package_of(m) in options.packages]
     listed = kept if options.seed == SEED else [m for m in kept if m in found]
     wrong = list(survivors.complaints(listed, found, known))
     put("".join(f"{each}\n" for each in (*scores, *wrong)))
@@ -81,10 +81,6 @@ def _tried(options: argparse.Namespace) -> int:
 def kept_in(seed: int, records: Path) -> Path:
     """Return where the verdicts on a sample are kept: its own file for another seed."""
     return PLACE if seed == SEED else records / "quick" / f"mutants-{seed}.json"
-
-
-def _package(mutant: str) -> str:
-    return next(p for p in sites.PACKAGES if mutant.startswith(f"{p}/"))
 
 
 def chosen(

@@ -55,6 +55,9 @@ APART = {
 CHECKS = ("check", "reject", "refuse", "require", "warn")
 """How the names of functions begin that look at arguments only."""
 
+HANDING_ON = ("like", "plain", "result")
+"""Functions among argument checks through which formulas are returned."""
+
 TOLERANCES = (
     *("tolerance", "rtol", "atol", "tol", "epsabs", "epsrel", "xtol", "maxiter"),
     *("strict", "copy", "error", "stacklevel", "limit", "max_step", "method"),
@@ -113,7 +116,7 @@ class Mutant:
     @property
     def package(self) -> str:
         """The one of `PACKAGES` that contains it."""
-        return next(p for p in PACKAGES if self.file.startswith(f"{p}/"))
+        return package_of(self.file)
 
     @property
     def module(self) -> str:
@@ -126,6 +129,11 @@ class Mutant:
         path = ROOT / self.file
         tree = planted(path.read_text(encoding="utf-8"), self)
         return compile(tree, str(path), "exec")
+
+
+def package_of(mutant: str) -> str:
+    """Return the one of `PACKAGES` that a mutation is in, by its key or its file."""
+    return next(p for p in PACKAGES if mutant.startswith(f"{p}/"))
 
 
 def planted(source: str, mutant: Mutant) -> ast.Module:
@@ -253,16 +261,25 @@ def _is_passed_over(node: ast.AST, checks: frozenset[str]) -> bool:
         return typing or isinstance(node.body[-1], ast.Raise)
     if isinstance(node, ast.FunctionDef):
         return node.name in WORDS or _is_check(node.name)
-    if isinstance(node, ast.Expr):
-        return _is_passed_over(node.value, checks)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return _is_call_of_check(node.value, checks)
     if isinstance(node, ast.Call):
-        parts = ast.unparse(node.func).split(".")
-        return parts[0] in checks or _is_check(parts[-1])
+        handed_on = _parts(node)[-1] in HANDING_ON
+        return not handed_on and _is_call_of_check(node, checks)
     if isinstance(node, ast.keyword):
         return node.arg in TOLERANCES
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     return False
+
+
+def _parts(call: ast.Call) -> list[str]:
+    return ast.unparse(call.func).split(".")
+
+
+def _is_call_of_check(call: ast.Call, checks: frozenset[str]) -> bool:
+    parts = _parts(call)
+    return parts[0] in checks or _is_check(parts[-1])
 
 
 def _is_check(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from verify.mutants.cases import Said, ask, is_green
 from verify.mutants.children import Replaced, Tell, allow, each
 from verify.mutants.lines import LONGEST, Executed, Part
-from verify.mutants.sites import Mutant
+from verify.mutants.sites import Mutant, package_of
 
 PLACE = Path(__file__).with_name("verdicts.json")
 
@@ -64,8 +64,7 @@ class Verdict:
     @property
     def package(self) -> str:
         """Which package the mutation is in."""
-        parts = self.mutant.partition(":")[0].split("/")
-        return "/".join(parts[:2]) if parts[0] == "verify" else parts[0]
+        return package_of(self.mutant)
 
 
 @dataclass(frozen=True)
