@@ -218,7 +218,10 @@ def check_kinds(who: str, /, **given: tuple[object, type | UnionType]) -> None:
     for name, (value, kind) in given.items():
         if not isinstance(value, kind):
             a_class = isinstance(value, type)
-            came = f"the class {value.__name__}" if a_class else type(value).__name__
+            its = value if a_class else type(value)
+            # Ours and PyTorch's SGD are told apart by their modules.
+            full = f"{its.__module__}.{its.__name__}".removeprefix("builtins.")
+            came = f"the class {full}" if a_class else full
             named = (
                 f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else kind
             )

@@ -17,6 +17,19 @@ mmd                maximum mean discrepancy and what it bounds
 plots              curves and heat maps of all of these
 =================  ==========================================================
 
+Below these, and by themselves where they are of use:
+
+=================  ==========================================================
+hermite            Hermite polynomials and coefficients
+gaussian           Gaussian tails, expectations of functions with kinks
+duals              dual activations: closed forms, series, quadratures
+depth_maps         layers as maps of correlations, composed to any depth
+kernel_maps        kernels of unit inputs, as functions of their correlation
+matrices           kernel matrices, filled by panels
+grids              functions tabulated on the leading bits of a distance
+meshes             panels on which a function is resolved
+=================  ==========================================================
+
 ``import theory`` is enough: a topic is loaded when it is asked for.
 """
 
@@ -27,9 +40,23 @@ from types import ModuleType
 
 def __getattr__(name: str) -> ModuleType:
     """Return a topic, loaded now."""
-    if name not in __dir__():
-        raise AttributeError(f"module 'theory' has no attribute {name!r}")
-    return importlib.import_module(f"theory.{name}")
+    if name in __dir__():
+        return importlib.import_module(f"theory.{name}")
+    near = "" if name.startswith("_") else _meant(name)
+    hint = f": did you mean {near}?" if near else ""
+    raise AttributeError(f"module 'theory' has no attribute {name!r}{hint}")
+
+
+def _meant(name: str) -> str:
+    """Return the topic, or the name in one, that a name was most likely meant for."""
+    from theory._naming import nearest
+
+    topics = {t: importlib.import_module(f"theory.{t}") for t in __dir__()}
+    each = [(t, n) for t in topics for n in getattr(topics[t], "__all__", ())]
+    at = {n: f"theory.{t}.{n}" for t, n in reversed(each)} | {
+        t: f"theory.{t}" for t in topics
+    }
+    return at.get(name if name in at else nearest(name, at), "")
 
 
 def __dir__() -> list[str]:

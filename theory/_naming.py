@@ -1,8 +1,11 @@
-"""Errors that begin with the name of the function that was called."""
+"""Names: of functions in their errors, and of packages at a prompt and in `help`."""
 
+import difflib
 import functools
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+import inspect
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -32,5 +35,43 @@ def in_own_name(function: Callable[P, T]) -> Callable[P, T]:
                 raise
             rest = rest if inner in SPEAKERS else text
             raise ValueError(f"{who}: {rest}") from error
+        except TypeError as error:
+            known = inspect.signature(function).parameters
+            unknown = [name for name in kwargs if name not in known]
+            if not unknown or unknown[0] not in str(error):
+                raise
+            near = nearest(unknown[0], known)
+            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"{error}: {hint}") from None
 
     return speaking
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that one that is none was most likely meant for, or nothing.
+
+    Examples
+    --------
+    >>> nearest("depht", ("x", "depth")), nearest("a", ("x",))
+    ('depth', '')
+    """
+    return next(iter(difflib.get_close_matches(name.lower(), list(known), 1)), "")
+
+
+def publish(module: dict[str, Any], *taken: str) -> None:
+    """Let `help` and completion show what a module has, not what it uses.
+
+    Of a package that is all it takes from modules below it; of a module what is defined
+    there, and what it is said to have taken from others.
+    """
+    home, package = module["__name__"], "__path__" in module
+    names = sorted(
+        name
+        for name, value in module.items()
+        if name in taken
+        or (
+            not (name.startswith("_") or isinstance(value, ModuleType))
+            and (package or getattr(value, "__module__", None) == home)
+        )
+    )
+    module.update(__all__=names, __dir__=names.copy)

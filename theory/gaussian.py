@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import publish
 
 Array = npt.NDArray[np.float64]
 SQRT_TWO_PI = math.sqrt(2.0 * math.pi)
@@ -187,3 +188,6 @@ def total(terms: Array) -> float:
         return math.fsum(terms[kept[np.argsort(-size[kept])]].tolist())
     pairs = 0.5 * (terms + terms[::-1])
     return math.fsum(np.add.reduceat(pairs, np.arange(0, pairs.size, 64)))
+
+
+publish(globals(), "SQRT_TWO_PI")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, _precision, gaussian
+from theory._naming import publish
 
 Array = npt.NDArray[np.float64]
 
@@ -195,3 +196,6 @@ def precise_coefficients(
             following = (x * high - roots[n] * low >> bits) * inverses[n] >> bits
             low, high = high, following
         return _checks.real(who, "f(x)", found)
+
+
+publish(globals())

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory._naming import in_own_name
+from theory._naming import in_own_name, publish
 from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
 from theory._recursion.layers import Layer as Layer
 from theory._recursion.layers import Layers, Network
@@ -240,3 +240,8 @@ def nngp_ntk(
     k, t = kernels("nngp_ntk", network, rows, which, relative=relative)
     assert t is not None  # as asked for
     return k, t
+
+
+publish(
+    globals(), "Layer", "Prediction", "homogeneity", "nngp_map", "ntk_map", "predict"
+)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory._arrays import size_power, unscaled
+from theory._naming import publish
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -381,3 +382,6 @@ def _matching(who: str, weights: Any, means: Array) -> Array:
         )
         raise _checks.misshapen(who, "weights", need, w, hint)
     return w
+
+
+publish(globals())

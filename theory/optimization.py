@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory._decomposition import row_space
-from theory._naming import in_own_name
+from theory._naming import in_own_name, publish
 from theory.activations import Activation
 from theory.conditioning import depth_for_condition_number
 
@@ -313,7 +313,8 @@ def excess_risk_terms(
     who = "excess_risk_terms"
     x = _checks.real(who, "features", features)
     if x.ndim != 2 or x.size == 0:
-        raise _checks.misshapen(who, "features", "have shape (n, d)", x)
+        need = "have shape (n, d), n and d at least 1"
+        raise _checks.misshapen(who, "features", need, x)
     n, d = x.shape
     hint = f"`features` has shape {x.shape}."
     sigma = _checks.shaped(who, "covariance", covariance, (d, d), hint)
@@ -407,3 +408,6 @@ def separation_event_bound(n: int, delta: Any) -> Any:
     count = _checks.integer("separation_event_bound", "n", n, 1)
     d = _checks.interval("separation_event_bound", "delta", delta, 0.0, 1.0)
     return _checks.plain(np.sqrt(d) / (10.0 * count))
+
+
+publish(globals(), "ARC_CONSTANT", "COVARIANCE_CONSTANT", "SYMMETRIC")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, kernels
-from theory._naming import in_own_name
+from theory._naming import in_own_name, publish
 from theory.activations import Activation
 from theory.phase import diagram as diagrams
 
@@ -178,7 +178,7 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     values = _checks.real("plots.kernel", "matrix", matrix)
     if values.ndim != 2 or not values.size:
         raise ValueError(
-            f"plots.kernel: `matrix` must have two axes, got shape {values.shape}"
+            f"plots.kernel: `matrix` must have two axes, got shape {values.shape}."
         )
     axes: Any = _axes(ax)
     largest = float(np.abs(values).max()) or 1.0
@@ -348,13 +348,17 @@ def _stretch(line: npt.NDArray[np.bool_], at: int) -> tuple[float, float]:
 def _check(name: str, what: str, given: Sequence[Any], points: Any) -> int:
     """Return how many points a curve has."""
     if not given:
-        raise ValueError(f"plots.{name}: `{what}` must be at least one, got none")
+        raise ValueError(f"plots.{name}: `{what}` must be at least one, got none.")
     return _checks.integer(f"plots.{name}", "points", points, 2, MOST)
 
 
 def _axes(ax: Any) -> Any:
     """Return `ax`, or axes of a new figure."""
     if ax is not None:
+        if not hasattr(ax, "plot"):
+            raise ValueError(
+                f"theory.plots: `ax` must be Matplotlib axes, got {ax!r:.80}."
+            )
         return ax
     return _pyplot().subplots(figsize=(6.0, 4.2), layout="constrained")[1]
 
@@ -375,3 +379,6 @@ def _shades(count: int) -> list[Any]:
     from matplotlib import colormaps
 
     return list(colormaps["viridis_r"](np.linspace(0.15, 1.0, count)))
+
+
+publish(globals())

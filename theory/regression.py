@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory._naming import in_own_name
+from theory._naming import in_own_name, publish
 from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
 from theory._recursion.layers import Layers, Network
 
@@ -404,3 +404,6 @@ def _sizes(k: Array) -> Array:
     larger = (root >= root[:, None]) & (root > 0.0)
     root = np.maximum(root, np.where(larger, np.abs(k) / seen, 0.0).max(axis=1))
     return np.where(root > 0.0, root, 1.0)
+
+
+publish(globals())

@@ -57,7 +57,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, kernels
-from theory._naming import in_own_name
+from theory._naming import in_own_name, publish
 from theory._pair_moments import Moments, moments, pairs
 from theory.activations import Activation
 
@@ -371,3 +371,6 @@ def _over(
     mean = limits + (table[:, 0] / n).reshape(r.shape)
     variance = (table[:, 1] / n).reshape(r.shape)
     return _checks.like(rho, mean), _checks.like(rho, variance)
+
+
+publish(globals())

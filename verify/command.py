@@ -212,7 +212,11 @@ def deliver(text: str, output: Path | None) -> None:
         put(text)
     elif output.exists() and not output.is_file():
         # A pipe or a device takes it as it comes.
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            error.filename = str(output)  # a device that is full does not say which
+            raise
     else:
         # Behind a link, the file itself.
         write_text(output.resolve(), text)
@@ -359,7 +363,11 @@ def _progress(total: int) -> "Generator[tuple[Report, Say], None, None]":
 
 
 def _result(name: str, record: "Record") -> str:
-    remark = "" if record.green else "  <-- not as expected"
+    # "refuted" alone would alarm where it is what the ledger says of the paper.
+    false = record.outcome.value == "refuted"
+    remark = (
+        (", as expected" if false else "") if record.green else "  <-- not as expected"
+    )
     return f"{name} {record.outcome.value} {record.seconds:.1f} s{remark}"
 
 

@@ -272,7 +272,7 @@ def checked(claim: Claim, record: Record, profile: Profile) -> Record:
     if wrong:
         raise RecordError(
             f"{claim.id}: the record's {', '.join(wrong)} must follow from the claim and"
-            " the record's numbers, but does not; run the claim again"
+            " the record's numbers, and differs; run the claim again"
         )
     return true
 

@@ -223,14 +223,15 @@ def run_many(
         say(_planned([*paths.values()], profile))
     done: dict[str, Record] = {}
     failures: list[str] = []
+    told = 0
     # No more than have something to do: a million would be started one by one.
     local = min(workers, max(1, len(tasks))) if scheduler is None else None
     with Engine(workers=local, scheduler=scheduler, grace=GRACE) as engine:
         for task, result in engine.run(tasks):
             if task.key in paths:
-                outcome = settled(paths[task.key], result)
+                outcome, told = settled(paths[task.key], result), told + 1
                 if say is not None:
-                    say(f"{paths[task.key].stem}: {outcome}")
+                    say(f"{paths[task.key].stem}: {outcome} ({told} of {len(paths)})")
                 if outcome.startswith("failed: its record"):
                     failures.append(f"{paths[task.key].stem}: {outcome}")
             elif result.end is End.DONE:

@@ -5,8 +5,9 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -228,10 +229,11 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
         If there are none, or none of a name that is asked for.
     """
     words, names, figures = options.only or (), options.names, options.figures
-    if unknown := set(names or ()) - {c.name for c in configurations}:
+    known = [c.name for c in configurations]
+    if unknown := set(names or ()) - set(known):
         raise ValueError(
             f"no configuration of scale {options.scale} has the name"
-            f" {' or '.join(sorted(unknown))}; `list` names them all"
+            f" {' or '.join(sorted(unknown))}; `list` names them all{_near(unknown, known)}"
         )
     found = [
         c
@@ -249,9 +251,16 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
             wanted.append(f"is for figure {shown} of the paper")
         raise ValueError(
             f"no configuration of scale {options.scale} {' and '.join(wanted)}; `list`"
-            " names them all, and their figures where they have any"
+            f" names them all, and their figures where they have any{_near(words, known)}"
         )
     return found
+
+
+def _near(given: Iterable[str], known: Sequence[str]) -> str:
+    """Ask whether the known names next to those given are meant."""
+    each = [get_close_matches(name, known, 1) for name in sorted(given)]
+    near = [found[0] for found in each if found and found[0] not in given]
+    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _batch(

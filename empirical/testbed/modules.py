@@ -261,7 +261,7 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
     # Callers may not be type-checked.
     if not isinstance(modules, Sequence | nn.ModuleList):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(
-            f"stacked: `modules` must be a list, but it is {modules!r:.80}"
+            f"stacked: `modules` must be a list, but it is {type(modules).__name__}"
         )
     if not modules:
         raise ValueError("stacked: `modules` must not be empty")

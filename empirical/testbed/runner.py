@@ -301,5 +301,8 @@ def open_folder(folder: Path, name: str = "") -> None:
                 os.fsync(stream.fileno())
         finally:
             probe.unlink(missing_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        why = "it, or what it lies in, is a file"
+        raise OSError(f"nothing can be written to {folder}: {why}") from error
     except OSError as error:
         raise OSError(f"nothing can be written to {folder}: {error}") from error

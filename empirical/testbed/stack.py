@@ -143,6 +143,8 @@ class Stack:
         --------
         >>> seeds = [torch.Generator().manual_seed(i) for i in range(8)]
         >>> stack = Stack.of(nn.Linear(3, 2), seeds, rates=0.1)
+        >>> stack
+        <Stack of 8 replicates, rates 0.1, parameters (2, 3), (2,)>
         >>> [tuple(p.shape) for p in stack.params]
         [(8, 2, 3), (8, 2)]
         """
@@ -165,6 +167,13 @@ class Stack:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        """Return how many replicates of what shapes, and their rates."""
+        rates = sorted(set(self.rates.tolist()))
+        span = f"{rates[0]:.3g} to {rates[-1]:.3g}" if rates[1:] else f"{rates[0]:.3g}"
+        shapes = ", ".join(str(tuple(p.shape[1:])) for p in self.params)
+        return f"<Stack of {len(self)} replicates, rates {span}, parameters {shapes}>"
 
     @property
     def common_rate(self) -> float | None:
@@ -320,6 +329,8 @@ def checked_rates(
         If they are no numbers, not positive and finite, or not one for each or for all.
     """
     try:
+        if np.asarray(rates).dtype.kind in "SUb":
+            raise TypeError("text and truth values would become numbers")
         sizes = np.asarray(rates, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(

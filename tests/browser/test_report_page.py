@@ -317,3 +317,14 @@ def test_paper_shows_what_is_folded_and_keeps_the_tables_columns(
     page.emulate_media(media="print")
     assert row.evaluate(kind) == "table-row"
     assert folded.evaluate(seen)
+
+
+def test_what_other_scales_say_stands_under_the_verdict(shown: Shown) -> None:
+    ends = shown.page.locator(".cards .besides, #sections header .besides")
+    off = ends.evaluate_all(
+        "all => all.filter(e => e.getBoundingClientRect().right <"
+        " e.parentElement.getBoundingClientRect().right - 2"
+        " || getComputedStyle(e).textAlign != 'right').map(e => e.textContent)"
+    )
+    assert ends.count() > 5
+    assert off == []

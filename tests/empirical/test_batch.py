@@ -439,7 +439,11 @@ def test_a_file_where_the_folder_should_be_is_told(tmp_path):
     _, said = child.communicate(timeout=100)
     assert child.returncode == 1
     assert said.startswith(f"error: nothing can be written to {tmp_path / 'out'}: ")
+    assert "is a file" in said
     assert len(said.splitlines()) == 1
+    child = start(tmp_path / "out" / "in it")
+    _, said = child.communicate(timeout=100)
+    assert "what it lies in, is a file" in said
 
 
 LIMITED = """

@@ -555,3 +555,9 @@ def test_parallel_inputs_stay_parallel(activation):
     """The quotient's rounding was a distance, of which jumps took the root."""
     found = lengths.joint_trajectory(activation, [1.0, 0.3], 0.3, 1.0, 6)[2]
     assert found.tolist() == [[1.0, 1.0]] * 7
+
+
+def test_lengths_that_leave_float64_on_the_way_are_laid_to_depth():
+    said = r"`depth` must keep lengths within float64, got inf\. Layer 50"
+    with pytest.raises(ValueError, match=said):
+        lengths.length_trajectory(act.relu.normalized(), 1e300, 100)

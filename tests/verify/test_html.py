@@ -15,10 +15,10 @@ import pytest
 
 from verify import ledger, run
 from verify.claim import Profile
-from verify.compare import Outcome
+from verify.compare import EffectWithin, Outcome
 from verify.items import PAPERS
 from verify.report import build, html, mathml
-from verify.report.html import markup, pictures
+from verify.report.html import markup, pictures, templating
 from verify.report.rows import Row
 
 Toy = Callable[..., str]
@@ -390,6 +390,19 @@ def test_a_page_runs_and_loads_nothing(
     assert page.count("<script") == 1
     assert "&lt;script&gt;alert(1)" in page
     assert "&lt;script&gt;alert(2)" in page
+
+
+def test_a_prediction_that_is_none_has_no_unit(toy_entry: Any, tmp_path: Path) -> None:
+    entry = toy_entry("")
+    claim = replace(entry.claim, compare=EffectWithin(unit="e-folds"))
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    shown: list[str] = []
+    for error in ("", "not learnt"):
+        case = replace(record.cases[0], error=error)
+        row = Row(claim=claim, record=replace(record, cases=(case,)), outcome="holds")
+        shown.append(templating.templates().filters["predicted"](row))
+    assert shown[0].endswith(" e-folds")
+    assert shown[1] == ""
 
 
 def test_claims_link_to_their_records_and_keep_their_other_cases(

@@ -209,8 +209,9 @@ def test_runs_are_trained_once_before_the_claims_that_look_at_them(
     plan, *ends = said
     assert plan.startswith(f"trained first, for want of current records in {folder}")
     assert set(plan.partition("runs: ")[2].split(", ")) == {"tiny", "broken"}
-    assert "tiny: done" in ends
+    assert {"tiny: done (1 of 2)", "tiny: done (2 of 2)"} & set(ends)
     assert any(end.startswith("broken: failed") for end in ends)
+    assert [end[-8:] for end in ends] == ["(1 of 2)", "(2 of 2)"]
     written = (folder / "runs" / "tiny.json").stat().st_mtime_ns
     said.clear()
     run.run_many(entries[:1], folder=folder, workers=workers, say=said.append)

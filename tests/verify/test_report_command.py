@@ -460,6 +460,30 @@ def test_a_list_that_cannot_be_written_is_a_line(given: list[str]) -> None:
     assert done.stderr == "error: [Errno 28] No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.usefixtures("ran")
+def test_a_full_device_that_a_report_goes_to_is_named(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    given = ("--format", "json", "--output", "/dev/full")
+    assert report(toy(one=GOOD), *given) == 1
+    assert "No space left on device: '/dev/full'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_statement_refuted_as_expected_does_not_alarm(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    false = (
+        "CLAIMS = (Claim(id='dc/eq1', finding='It doubles.', expected=Outcome.REFUTED,"
+        " must_hold=COMMON['predict'], **{k: v for k, v in COMMON.items() if k not in"
+        " ('predict', 'must_refute')}, predict=doubled),)\n"
+    )
+    assert report(toy(one=false)) == 0
+    err = capsys.readouterr().err
+    assert re.search(r"dc/eq1 refuted \d+\.\d s, as expected$", err, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     "given", [["verify", "list"], ["verify", "show", "dc/lemC.8"], ["verify.report"]]
 )

@@ -32,9 +32,8 @@ def normed(who: str, name: str, x: Any) -> tuple[Array, Array]:
     """Return rows and their norms."""
     v = _checks.real(who, name, x)
     if v.ndim != 2 or v.size == 0:
-        raise ValueError(
-            f"{who}: `{name}` must have shape (n, d), got shape {v.shape}."
-        )
+        need = "have shape (n, d), n and d at least 1"
+        raise _checks.misshapen(who, name, need, v)
     with np.errstate(over="ignore", under="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", v, v))
     bad = ~((norms > 1e-150) & (norms < 1e150))

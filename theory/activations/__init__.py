@@ -57,3 +57,6 @@ def __dir__() -> list[str]:
         if not name.startswith("_") and not isinstance(value, _Module)
     ]
     return sorted({*own, *NAMES, *_ALIASES})
+
+
+globals()["__all__"] = __dir__()  # what `help` shows

@@ -84,6 +84,12 @@ class Activation(GaussianFunction):
 
     __rmul__, __radd__ = __mul__, __add__
 
+    def __truediv__(self, number: float) -> "Activation":
+        """Return x -> s(x) / number."""
+        if not _takes(number, "/"):
+            return NotImplemented
+        return self._affine(1.0 / float(number) if number else math.inf, 0.0)
+
     def __sub__(self, shift: float) -> "Activation":
         """Return x -> s(x) - shift."""
         if not _takes(shift, "-"):

@@ -47,8 +47,8 @@ class FromFunction(Activation):
     """
 
     name: str
-    f: Function
-    df: Function | None
+    f: Function = field(repr=False)
+    df: Function | None = field(repr=False)
     _octaves: Octaves = field(compare=False, repr=False)
     kinks: tuple[float, ...] = ()
     var: float = 1.0
@@ -353,7 +353,8 @@ def from_function(
     known, slope, read = as_numpy(f, derivative)
     points = tuple(sorted({*named, *read}))
     requirements.apart(points)
-    label = given_name or getattr(f, "__name__", type(f).__name__)
+    own_name = f.name if isinstance(f, Activation) else type(f).__name__
+    label = given_name or getattr(f, "__name__", own_name)
     label = "f" if label in ("<lambda>", "function") else str(label)
     requirements.values(known, points, "f")
     if slope is not None:

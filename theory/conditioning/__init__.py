@@ -10,6 +10,7 @@ closed form, and "attained" the best that holds for every activation with that m
 with energies ``(0, 1 - mu, mu)`` attains it.
 """
 
+from theory._naming import publish as _publish
 from theory.activations import normrelu_constants as normrelu_constants
 from theory.conditioning.correlations import correlation_bound as correlation_bound
 from theory.conditioning.correlations import (
@@ -38,3 +39,5 @@ from theory.conditioning.tangent import (
 )
 from theory.conditioning.tangent import ntk_ratio_bound as ntk_ratio_bound
 from theory.conditioning.tangent import ntk_threshold_depth as ntk_threshold_depth
+
+_publish(globals())

@@ -1,5 +1,6 @@
 """Dual activations: in closed form, of piecewise polynomials, by series, by quadrature."""
 
+from theory._naming import publish as _publish
 from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._closed_pairs import OfLengths as OfLengths
 from theory.duals._planes import Broken as Broken
@@ -15,3 +16,5 @@ from theory.duals.series import Series as Series
 from theory.duals.tabulated import Slope as Slope
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated
+
+_publish(globals())

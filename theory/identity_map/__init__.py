@@ -6,6 +6,7 @@ Zhang, Bengio, Hardt, Mozer, Singer, *Identity Crisis: Memorization and Generali
 under Extreme Overparameterization* (ICLR 2020).
 """
 
+from theory._naming import publish as _publish
 from theory.identity_map.architectures import SCHEMES as SCHEMES
 from theory.identity_map.architectures import cnn_parameter_count as cnn_parameter_count
 from theory.identity_map.architectures import fcn_parameter_count as fcn_parameter_count
@@ -85,3 +86,5 @@ from theory.identity_map.random_weights import (
     expected_squared_norm as expected_squared_norm,
 )
 from theory.identity_map.random_weights import wide_signals as wide_signals
+
+_publish(globals())

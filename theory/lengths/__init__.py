@@ -6,6 +6,7 @@ Arguments broadcast; numbers in, Python numbers out.
 Source: Agarwal, Awasthi, Kale 2020, appendices D and I.
 """
 
+from theory._naming import publish as _publish
 from theory.lengths.normrelu import CRITICAL_KINK as CRITICAL_KINK
 from theory.lengths.normrelu import NormReLUDecay as NormReLUDecay
 from theory.lengths.normrelu import normrelu_bias as normrelu_bias
@@ -23,3 +24,5 @@ from theory.lengths.trajectories import generalised_mu as generalised_mu
 from theory.lengths.trajectories import joint_trajectory as joint_trajectory
 from theory.lengths.trajectories import length_trajectory as length_trajectory
 from theory.lengths.trajectories import rest_share as rest_share
+
+_publish(globals())

@@ -97,8 +97,8 @@ def _lengths(
             after = activation._lengths(out[-1].ravel()).reshape(start.shape)
         out.append(after)
         # The last length may be larger than those whose layers are integrated.
-        most = np.finfo(np.float64).max if layer + 1 == layers else activation._widest
-        bad = ~((after > 0.0) & (after <= most))
+        most = np.inf if layer + 1 == layers else activation._widest
+        bad = ~((after > 0.0) & (after <= most) & np.isfinite(after))
         hint = f"Layer {layer + 1}, from `{name}`."
         _checks.reject(who, "depth", "keep lengths within float64", bad, out[-1], hint)
     return np.array(out)

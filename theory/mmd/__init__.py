@@ -6,6 +6,7 @@ Cho, *Unsupervised Learning of Initialization in Deep Neural Networks via Maximu
 Discrepancy* (2023). "MMD" is the squared discrepancy here, as there.
 """
 
+from theory._naming import publish as _publish
 from theory.mmd.coverage import coverage_bound as coverage_bound
 from theory.mmd.coverage import coverage_radius as coverage_radius
 from theory.mmd.coverage import degeneracy_floor as degeneracy_floor
@@ -49,3 +50,5 @@ from theory.mmd.tails import norm_tail as norm_tail
 from theory.mmd.tails import sub_exponential_sum as sub_exponential_sum
 from theory.mmd.tails import tail_bound as tail_bound
 from theory.mmd.tails import vacuous_radius as vacuous_radius
+
+_publish(globals())

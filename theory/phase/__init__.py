@@ -39,3 +39,4 @@ __all__ = [
     "fixed_variances",
     "variance_map",
 ]
+__dir__ = __all__.copy

@@ -20,6 +20,7 @@ Sources: Agarwal, Awasthi, Kale (2020), Definition C.1 and equation 7, for the k
 Smola, Ovari, Williamson (2000) and Bach (2017), appendix D, for dot-product kernels.
 """
 
+from theory._naming import publish as _publish
 from theory.spectrum.deep import degree_shares as degree_shares
 from theory.spectrum.deep import nngp_eigenvalues as nngp_eigenvalues
 from theory.spectrum.deep import ntk_eigenvalues as ntk_eigenvalues
@@ -31,3 +32,5 @@ from theory.spectrum.dot_product import series_eigenvalues as series_eigenvalues
 from theory.spectrum.harmonics import gegenbauer as gegenbauer
 from theory.spectrum.harmonics import log_multiplicity as log_multiplicity
 from theory.spectrum.harmonics import multiplicity as multiplicity
+
+_publish(globals())

@@ -8,6 +8,7 @@ regularization and implicit bias in deep network classifiers trained with the sq
 and `torch_scale` converts the settings of an optimiser into this convention.
 """
 
+from theory._naming import publish as _publish
 from theory.square_loss._driver import FlowWarning as FlowWarning
 from theory.square_loss.clusters import ClusterEquilibrium as ClusterEquilibrium
 from theory.square_loss.clusters import cluster_equilibrium as cluster_equilibrium
@@ -83,3 +84,5 @@ from theory.square_loss.velocities import (
 )
 from theory.square_loss.velocities import directions_velocity as directions_velocity
 from theory.square_loss.velocities import weights_velocity as weights_velocity
+
+_publish(globals())

@@ -88,7 +88,8 @@ def _predicted(of: Row | CaseRecord) -> str:
     if proved:
         return Markup("").join(map(markup.formula, proved))
     unit = functions.unit(of.claim) if isinstance(of, Row) else ""
-    return f"{numbers.predicted_of(of)} {unit}".rstrip()
+    value = numbers.predicted_of(of)
+    return f"{value} {unit}".rstrip() if value else ""
 
 
 def _measured(of: Row | CaseRecord) -> str:
