@@ -23,6 +23,9 @@ from empirical.testbed.writing import Array
 CHUNK = 1 << 22
 """Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""
 
+CACHED = 1 << 17
+"""Numbers drawn at once by `gram_chain`: caches hold them, which halves the time."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairChains:
@@ -200,7 +203,8 @@ def gram_chain(
     width, depth : int
     generator : torch.Generator
     draws : int
-        Independent networks, stacked: holds 2 draws n width numbers.
+        Independent networks, stacked. Their units are drawn in groups of `CACHED`
+        numbers, at least one network's.
 
     Raises
     ------
@@ -226,6 +230,8 @@ def gram_chain(
     """
     check_counts("gram_chain", width=width, depth=depth, draws=draws)
     _check_gram(start)
+    large = generator.device.type == "cuda"
+    size = draws if large else max(1, CACHED // (len(start) * width))
     with torch.no_grad():
         k = start.expand(draws, -1, -1)
         for _ in range(depth):
@@ -235,14 +241,22 @@ def gram_chain(
             rounding = len(start) * torch.finfo(k.dtype).eps * values[:, -1:]
             values = torch.where(values > rounding, values, 0.0)
             root = vectors * values.sqrt()[:, None, :]
-            h = torch.empty(
-                (draws, len(start), width), dtype=k.dtype, device=generator.device
-            ).normal_(generator=generator)
-            h = root @ h.to(k.device)
-            # One of them goes before the next comes.
-            h = activation(h)
-            k = gram(h.div_(math.sqrt(width)))
+            parts = root.split(size)
+            k = torch.cat([_layer(r, activation, width, generator) for r in parts])
             yield k
+
+
+def _layer(
+    root: Tensor, activation: Elementwise, width: int, generator: torch.Generator
+) -> Tensor:
+    """Return Gram matrices after a layer of units with covariance root root^T."""
+    h = torch.empty(
+        (*root.shape[:2], width), dtype=root.dtype, device=generator.device
+    ).normal_(generator=generator)
+    h = root @ h.to(root.device)
+    # One of them goes before the next comes.
+    h = activation(h)
+    return gram(h.div_(math.sqrt(width)))
 
 
 def _check_gram(start: Tensor) -> None:
