@@ -20,11 +20,8 @@ from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
 from empirical.testbed.writing import Array
 
-CHUNK = 1 << 22
-"""Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""
-
-CACHED = 1 << 17
-"""Numbers drawn at once by `gram_chain`: caches hold them, which halves the time."""
+CHUNK, CACHED = 1 << 22, 1 << 18
+"""Numbers drawn at once on a GPU and on a CPU, whose caches hold them: half the time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +133,7 @@ def pair_chains(
     check_counts("pair_chains", width=width, depth=depth, chains=chains)
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"pair_chains: `rho` must lie in [-1, 1], but it is {rho}")
-    size = max(1, CHUNK // (2 * width))
+    size = _together(2 * width, generator)
     rhos, norms = [], []
     with torch.no_grad():
         for start in range(0, chains, size):
@@ -154,6 +151,12 @@ def pair_chains(
     return PairChains(
         correlations=_numpy(torch.cat(rhos)), squared_norms=_numpy(torch.cat(norms))
     )
+
+
+def _together(numbers: int, generator: torch.Generator) -> int:
+    """Return how many networks are drawn at once, of so many numbers each."""
+    most = CHUNK if generator.device.type == "cuda" else CACHED
+    return max(1, most // numbers)
 
 
 def _pair_step(
@@ -203,8 +206,7 @@ def gram_chain(
     width, depth : int
     generator : torch.Generator
     draws : int
-        Independent networks, stacked. Their units are drawn in groups of `CACHED`
-        numbers, at least one network's.
+        Independent networks, stacked; their units are drawn in groups.
 
     Raises
     ------
@@ -230,8 +232,7 @@ def gram_chain(
     """
     check_counts("gram_chain", width=width, depth=depth, draws=draws)
     _check_gram(start)
-    large = generator.device.type == "cuda"
-    size = draws if large else max(1, CACHED // (len(start) * width))
+    size = _together(len(start) * width, generator)
     with torch.no_grad():
         k = start.expand(draws, -1, -1)
         for _ in range(depth):

@@ -278,8 +278,11 @@ def _condition(matrix: Array) -> float:
     return float(values[-1] / values[0])
 
 
-def _predict_descent(*, steps: list[int], **shape: Any) -> Array:
-    phi = features(**shape)
+def _predict_descent(
+    *, kind: str, n: int, width: int, depth: int, seed: int, steps: list[int]
+) -> Array:
+    # Called as where they are trained: kept once.
+    phi = features(kind, n, width, depth, seed)
     kappa = _condition(phi @ phi.T)
     return np.log(rates.gradient_descent_bound(np.array(steps), kappa))
 
