@@ -20,8 +20,8 @@ from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
 from empirical.testbed.writing import Array
 
-CHUNK, CACHED = 1 << 22, 1 << 18
-"""Numbers drawn at once on a GPU and on a CPU, whose caches hold them: half the time."""
+CHUNK = 1 << 22
+"""Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,7 +133,7 @@ def pair_chains(
     check_counts("pair_chains", width=width, depth=depth, chains=chains)
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"pair_chains: `rho` must lie in [-1, 1], but it is {rho}")
-    size = _together(2 * width, generator)
+    size = max(1, CHUNK // (2 * width))
     rhos, norms = [], []
     with torch.no_grad():
         for start in range(0, chains, size):
@@ -151,12 +151,6 @@ def pair_chains(
     return PairChains(
         correlations=_numpy(torch.cat(rhos)), squared_norms=_numpy(torch.cat(norms))
     )
-
-
-def _together(numbers: int, generator: torch.Generator) -> int:
-    """Return how many networks are drawn at once, of so many numbers each."""
-    most = CHUNK if generator.device.type == "cuda" else CACHED
-    return max(1, most // numbers)
 
 
 def _pair_step(
@@ -206,7 +200,7 @@ def gram_chain(
     width, depth : int
     generator : torch.Generator
     draws : int
-        Independent networks, stacked; their units are drawn in groups.
+        Independent networks, stacked: holds 2 draws n width numbers.
 
     Raises
     ------
@@ -232,7 +226,6 @@ def gram_chain(
     """
     check_counts("gram_chain", width=width, depth=depth, draws=draws)
     _check_gram(start)
-    size = _together(len(start) * width, generator)
     with torch.no_grad():
         k = start.expand(draws, -1, -1)
         for _ in range(depth):
@@ -242,22 +235,14 @@ def gram_chain(
             rounding = len(start) * torch.finfo(k.dtype).eps * values[:, -1:]
             values = torch.where(values > rounding, values, 0.0)
             root = vectors * values.sqrt()[:, None, :]
-            parts = root.split(size)
-            k = torch.cat([_layer(r, activation, width, generator) for r in parts])
+            h = torch.empty(
+                (draws, len(start), width), dtype=k.dtype, device=generator.device
+            ).normal_(generator=generator)
+            h = root @ h.to(k.device)
+            # One of them goes before the next comes.
+            h = activation(h)
+            k = gram(h.div_(math.sqrt(width)))
             yield k
-
-
-def _layer(
-    root: Tensor, activation: Elementwise, width: int, generator: torch.Generator
-) -> Tensor:
-    """Return Gram matrices after a layer of units with covariance root root^T."""
-    h = torch.empty(
-        (*root.shape[:2], width), dtype=root.dtype, device=generator.device
-    ).normal_(generator=generator)
-    h = root @ h.to(root.device)
-    # One of them goes before the next comes.
-    h = activation(h)
-    return gram(h.div_(math.sqrt(width)))
 
 
 def _check_gram(start: Tensor) -> None:

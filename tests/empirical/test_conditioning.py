@@ -347,7 +347,7 @@ class TestChains:
                 assert 0.5 / 64 < runs.means[layer] < 4 / 64
 
     def test_chunks_do_not_change_the_law(self, monkeypatch):
-        monkeypatch.setattr(chains, "CACHED", 700)
+        monkeypatch.setattr(chains, "CHUNK", 700)
         runs = self.run(chains=101)
         assert runs.correlations.shape == (101, 4)
         assert len(np.unique(runs.correlations[:, 3])) == 101
