@@ -194,7 +194,10 @@ def encode(value: Any) -> Any:
     >>> encode({"a": (1, math.inf), "b": Fraction(1, 3)})
     {'a': [1, 'inf'], 'b': '1/3'}
     """
-    if value is None or isinstance(value, bool | int):
+    # Most are floats.
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if value is None or isinstance(value, int):
         if value and value.bit_length() > MOST_BITS:
             raise ValueError(
                 f"encode: a whole number must have at most {MOST_BITS} bits, got one of"
@@ -203,16 +206,14 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return _UNFIT.sub(_escaped, value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, Set):
         # In an order that is the same on every run.
         value = sorted(value, key=repr)
-    if isinstance(value, list | tuple | np.ndarray):
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            return encode(value.item())
+    if isinstance(value, np.ndarray):
+        return encode(value.tolist())
+    if isinstance(value, list | tuple):
         return [encode(item) for item in value]
     if isinstance(value, (*MEASURED, CaseRecord, SearchRecord, Record)):
         # Not asdict: it would copy arrays only to convert them again.

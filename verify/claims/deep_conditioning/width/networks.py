@@ -94,16 +94,24 @@ def _measure_mean(**case: Any) -> Estimate:
     return Estimate.of(_entries(**case))
 
 
-def _after_layers(x: Array, *, activation: str, seed: int, **sizes: int) -> Array:
+def _after_layers(
+    x: Array, *, activation: str, width: int, depth: int, draws: int, seed: int
+) -> Array:
     """Return Gram matrices of inputs after random layers, (draws, n, n)."""
-    inputs = torch.from_numpy(x).float()
-    *_, last = gram_chain(
-        inputs @ inputs.T,
-        activation=named(activation),
-        generator=torch_generator(seed, "units"),
-        **sizes,
-    )
-    return last.double().numpy()
+    inputs, generator = torch.from_numpy(x).float(), torch_generator(seed, "units")
+    # As many networks as the processor's caches hold: half the time.
+    together, last = max(1, (1 << 18) // (len(x) * width)), list[torch.Tensor]()
+    for first in range(0, draws, together):
+        *_, grams = gram_chain(
+            inputs @ inputs.T,
+            activation=named(activation),
+            width=width,
+            depth=depth,
+            generator=generator,
+            draws=min(together, draws - first),
+        )
+        last.append(grams)
+    return torch.cat(last).double().numpy()
 
 
 def _chained(*, kernel: str = "nngp", **case: Any) -> Array:
