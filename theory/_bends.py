@@ -104,10 +104,9 @@ def bend(activation: Activation, *, both: bool) -> Bend | None:
     size = scale * scale / total
     d, far = COARSE.nodes(), COARSE.nodes()[HALF:]
     lost = size * engine.distance(d)
-    # Below the grid the integrand is a power.
-    ends = size * engine.distance(np.array([SMALLEST, 2.0 * SMALLEST]))
-    power = math.log2(ends[1] / ends[0]) if ends[0] > 0.0 else 0.0
-    near = COARSE.integrals(lost) + ends[0] * SMALLEST / (1.0 + power)
+    # Below the grid the integrand is a root next to kinks, and nothing without.
+    end = size * float(engine.distance(np.array([SMALLEST]))[0])
+    near = COARSE.integrals(lost) + end * SMALLEST / 1.5
     above = COARSE.integrals(size * engine.covariance(1.0 - far), falling=True)
     # At any node both forms are one.
     whole = size * float(engine.covariance(np.ones(1))[0])

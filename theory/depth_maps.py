@@ -293,11 +293,10 @@ class DepthMap:
         f, _, p, a, *_ = self.read(rho, d)
         _, from_input, from_layers = _shares(0.0, self.exact.growth, self.exact.total)
         k, t = f, from_layers * a + from_input * p * rho
-        sign = np.where(rho < 0.0, float(self.exact.parity), 1.0)
-        closer = np.flatnonzero((d < self._least) & (d > 0.0) & (sign != 0.0))
+        apart = _one_layer.from_one(self.exact.parity, rho, d)
+        closer = np.flatnonzero((apart < self._least) & (apart > 0.0))
         if closer.size:
-            near = _recursion(self.exact.steps, d[closer])
-            k[closer], t[closer] = sign[closer] * near
+            k[closer], t[closer] = _recursion(self.exact.steps, rho[closer], d[closer])
         return k, t
 
     @cached_property
@@ -451,12 +450,12 @@ def _shares(before: float, growth: float, total: float) -> tuple[float, float, f
     return whole, math.exp(carried - whole), math.exp(total - whole)
 
 
-def _recursion(steps: Steps, d: Array) -> Array:
-    """Both kernels of the few pairs closer than the tables reach.
+def _recursion(steps: Steps, rho: Array, d: Array) -> Array:
+    """Both kernels of the few pairs closer than the tables reach, or than others lead.
 
     Layer by layer, or by as many together as leave the closest pair where it is.
     """
-    f, t, before = 1.0 - d, 1.0 - d, 0.0
+    f, t, before = rho, rho, 0.0
     for activation, count in steps:
         parity, growth, left = (
             _one_layer.parity_of(activation),

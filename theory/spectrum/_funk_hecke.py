@@ -219,8 +219,7 @@ def by_series(
     if total:
         rest = max(total - math.fsum(b), ULPS * total)
         tail, error = _tail(b, degree, dim, float(weights[-1]) - top, rest)
-    rounding = 1e-15 * (degree + 10.0) + 2e-16 * abs(top)
-    rounding += math.ulp(0.0) / float(mine[np.argmax(logs)])  # below the normal range
+    rounding = math.ulp(0.0) / float(mine[np.argmax(logs)])  # below the normal range
     return top + math.log(head + tail), error / (head + tail) + rounding
 
 
@@ -256,10 +255,9 @@ def _tail(
         return _exp(law.log(x / last) + log_weight(x))
 
     if not law.power:
-        # An estimate: the terms one by one, and as if they fell like x^-2 from there on.
+        # An estimate: three times the sum of terms, as far as any is left.
         x = last + 2.0 * np.arange(1.0, 8.0 * last)
-        terms = model(x)
-        return 0.0, 3.0 * float(terms.sum() + x[-1] * terms[-1])
+        return 0.0, 3.0 * float(model(x).sum())
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
     pace = 0.5 * (dim - 1.0) - law.power - 1.0

@@ -185,11 +185,8 @@ def _reach(times: list[float], max_steps: int) -> float:
     before, middle, now = (times[-1 - k * WATCHED] for k in (2, 1, 0))
     pace, growth = now - middle, max(1.0, (now - middle) / (middle - before))
     stretches = (max_steps + 1 - len(times)) / WATCHED
-    if growth > 1.01:
-        # A geometric sum; its exponent is cut where any end is reached.
-        top = math.exp(min(stretches * math.log(growth), 700.0))
-        stretches = (top - 1.0) / (growth - 1.0)
-    return now + pace * growth * stretches
+    # At most so many of the longest stretch; the exponent is cut where any end is reached.
+    return now + pace * stretches * math.exp(min(stretches * math.log(growth), 700.0))
 
 
 class _Balance:

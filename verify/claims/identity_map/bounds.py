@@ -195,6 +195,8 @@ CHI_2 = numeric(
         *grid(zeta=(0.5, 0.98, 0.989, 0.995), dof=300_000),
         # Five deviations below the mean of so many that series need six thousand terms.
         {"zeta": 0.9959, "dof": 3_000_000},
+        # Of hardly any degree of freedom, where all but nothing is next to zero.
+        *grid(zeta=(1e-300, 1e-280), dof=(1e-9, 1.9e-3, 2.1e-3, 0.2)),
     ),
     predict=idm.chi_square_tail,
     measure=_tail,

@@ -660,7 +660,9 @@ KERNEL = numeric(
     source=quoted("Equation 7"),
     cases=(
         *grid(activation=("relu", "relu_squared", "hard_tanh", "elu"), normalised=True),
-        *grid(activation=("leaky_relu(0.1)", "relu6"), normalised=False),
+        *grid(
+            activation=("leaky_relu(0.1)", "relu6", "hard_sigmoid"), normalised=False
+        ),
     ),
     predict=_predict_kernel,
     measure=_measure_kernel,

@@ -188,6 +188,9 @@ EQ1_RAW = numeric(
 _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
 _FAR = (0.5, -0.5, -0.99)
 
+_LINE = act.HermiteMixture((math.sqrt(15 / 16), 0.25))
+"""Neither even nor odd, of squares that float64 holds but for a rounding."""
+
 
 def _raised_wave() -> act.Activation:
     """Return -1 - cos x, nowhere positive; as even as rounding leaves it."""
@@ -197,7 +200,13 @@ def _raised_wave() -> act.Activation:
 
 
 def _predict_apart(
-    *, waves: int, powers: int, first: int = 0, odd: int = 0, raised: bool = False
+    *,
+    waves: int,
+    powers: int,
+    first: int = 0,
+    odd: int = 0,
+    lines: int = 0,
+    raised: bool = False,
 ) -> list[float]:
     def polynomials(count: int) -> list[kernels.Layer]:
         return [kernels.Layer(act.hermite(30))] * count
@@ -207,7 +216,7 @@ def _predict_apart(
     wave = kernels.Layer(cosine, weight_var=1.0 / cosine.second_moment)
     sine = kernels.Layer(act.sin, weight_var=1.0 / act.sin.second_moment)
     network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
-    network = [*[sine] * odd, *network]
+    network = [*[sine] * odd, *[kernels.Layer(_LINE)] * lines, *network]
     near = 1.0 - np.array(_CLOSE)
     rho = np.concatenate([near, -near, _FAR])
     top = kernels.nngp_map(rho, network)
@@ -215,7 +224,13 @@ def _predict_apart(
 
 
 def _measure_apart(
-    *, waves: int, powers: int, first: int = 0, odd: int = 0, raised: bool = False
+    *,
+    waves: int,
+    powers: int,
+    first: int = 0,
+    odd: int = 0,
+    lines: int = 0,
+    raised: bool = False,
 ) -> list[Any]:
     """cosh(rho) / cosh(1), rho^30 and sinh(rho) / sinh(1), layer by layer to 60 digits."""
     with mpmath.workdps(60):
@@ -228,7 +243,15 @@ def _measure_apart(
         power = (lambda r: r**30, lambda r: 30 * r**29)
         size = mpmath.sinh(1)
         sine = (lambda r: mpmath.sinh(r) / size, lambda r: mpmath.cosh(r) / size)
-        steps = [sine] * odd + [power] * first + [cosine] * waves + [power] * powers
+        mean = mpmath.mpf(_LINE.a[0]) ** 2
+        line = (lambda r: mean + (1 - mean) * r, lambda _: 1 - mean)
+        steps = (
+            [sine] * odd
+            + [line] * lines
+            + [power] * first
+            + [cosine] * waves
+            + [power] * powers
+        )
         top: list[Any] = []
         slow: list[Any] = []
         near = [1 - mpmath.mpf(delta) for delta in _CLOSE]
@@ -258,6 +281,8 @@ EQ1_APART = numeric(
         {"waves": 60, "powers": 9, "first": 5},
         # Odd layers before even ones.
         {"waves": 1, "powers": 0, "odd": 2},
+        # The distance of opposite inputs as well.
+        {"waves": 0, "powers": 15, "lines": 18},
         # An even function that is known by its values alone.
         {"waves": 1, "powers": 10, "raised": True},
     ),
