@@ -7,8 +7,8 @@ A change of K is a derivative in u,
 and half of that where a = b, so that all follow from
 :math:`M_{ij} = E\,s^{(i)}(u_a)\,s^{(j)}(u_b)`.
 
-Of a smooth s the Hermite series has them, whatever the correlation; of two slopes, closed
-forms. Nothing is divided by 1 - r^2 but what grows like that.
+Of a smooth s the Hermite series has them, whatever the correlation; of straight pieces,
+closed forms. Nothing is divided by 1 - r^2 but what grows like that.
 """
 
 import itertools
@@ -18,9 +18,11 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special as sp
 
-from theory import hermite, kernels
-from theory.activations import Activation
+from theory import gaussian, hermite
+from theory.activations import Activation, PiecewisePolynomial
+from theory.activations.affine import split
 
 Array = npt.NDArray[np.float64]
 
@@ -47,54 +49,11 @@ class Mixed(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TwoSlopes:
-    r"""Of s = alpha x + beta \|x\|: :math:`F = \alpha^2 c + \beta^2 E|u_a u_b|`."""
+class _Own:
+    """Averages over one input, where nothing cancels."""
 
-    even: float
-    odd: float
-    k: tuple[float, float, float]
-    root: float  # of det K
-
-    def pair(self, i: int, j: int) -> float:
-        """Return M_ij, i + j even, not of s s itself."""
-        p, c, q = self.k
-        if i < j:
-            i, j, p, q = j, i, q, p
-        root, both = self.root, 2.0 / math.pi * self.even**2
-        if (i, j) == (1, 1):
-            return self.odd**2 + both * math.atan2(c, root)
-        found = {
-            (2, 0): root / p,
-            (2, 2): 1.0 / root,
-            (3, 1): -c / (root * p),
-            (4, 0): (2.0 * c * c - p * q) / (root * p * p),
-            (3, 3): c / root**3,
-            (4, 2): -q / root**3,
-            (5, 1): c * (p * q + 2.0 * root * root) / (root**3 * p * p),
-        }
-        return both * found[i, j]
-
-    def own(self, a: int, n: int, *, slope: bool) -> float:
-        """Return E of the n-th derivative of s^2 or s'^2: s^2 is x^2 but for odd parts."""
-        size = self.even**2 + self.odd**2
-        if slope:
-            return size if n == 0 else 0.0
-        return {0: size * self.k[2 * a], 2: 2.0 * size}.get(n, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    r""":math:`M_{ij} = \sum_k b^{(i)}_k b^{(j)}_k r^k`, b of derivatives at each input."""
-
-    tables: tuple[tuple[Array, ...], ...]
-    """Hermite coefficients of s, s', s'', ..., of each input, (orders,)."""
-    powers: Array
     activation: Activation
-    roots: tuple[float, ...]
-
-    def pair(self, i: int, j: int) -> float:
-        """Return M_ij of the two inputs."""
-        return float((self.tables[0][i] * self.tables[1][j]) @ self.powers)
+    roots: tuple[float, ...]  # of the variances
 
     def own(self, a: int, n: int, *, slope: bool) -> float:
         """Return E of the n-th derivative of s^2 or s'^2, a coefficient of the square."""
@@ -104,6 +63,75 @@ class Series:
             lambda x: f(root * x) ** 2, n, _panels(f, root), REACH
         )
         return float(square[n]) * math.sqrt(math.factorial(n)) / root**n
+
+
+@dataclass(frozen=True, eq=False)
+class Lines(_Own):
+    r"""Of straight pieces: s'' is a sum of J_i delta(x - c_i), and with n = i - 2.
+
+    .. math::
+
+       M_{ij} = \sum_i J_i\, (-\partial_x)^n\,
+           p(x)\, E[s^{(j)}(u_b) \,|\, u_a = x]\,\Big|_{x = c_i},
+
+    p the density of u_a. Given u_a, u_b is Gaussian, and a derivative in its mean is one
+    of s.
+    """
+
+    apart: float  # 1 - r
+
+    def pair(self, i: int, j: int) -> float:
+        """Return M_ij of the two inputs, i + j > 0."""
+        here, there = self.roots if i >= j else self.roots[::-1]
+        i, j = max(i, j), min(i, j)
+        if i == 1:
+            slope = self.activation.dual_derivative(
+                1.0 - self.apart, var_x=here**2, var_y=there**2
+            )
+            return float(slope) / (here * there)
+        base, scale, _ = split(self.activation)
+        assert isinstance(base, PiecewisePolynomial)
+        kinks, jumps = np.array(base.kinks), scale * np.array(base.jumps)
+        # The mean at x, less a kink c: (x - c) - (1 - there/here r) x.
+        ratio = there / here
+        less = self.apart * ratio + (1.0 - ratio)
+        spread = there * math.sqrt(self.apart * (2.0 - self.apart))
+        z = ((kinks[:, None] - kinks) - less * kinks[:, None]) / spread
+        given = self._given(kinks - less * kinks, z, jumps, spread)
+        given[1] += scale * base._far_left
+        n, total = i - 2, 0.0
+        for k in range(n + 1):
+            density = _bell(kinks / here, n - k) / here ** (n - k + 1)
+            terms = jumps * density * (1.0 - less) ** k * given[j + k]
+            total += math.comb(n, k) * float(terms.sum())
+        return (-1.0) ** n * total
+
+    def _given(self, mean: Array, z: Array, jumps: Array, spread: float) -> list[Array]:
+        """Return E of s, s', ... given u_a at each kink; others are z spreads below."""
+        ramps = spread * (z * sp.ndtr(z) + _bell(z, 0)) - np.maximum(spread * z, 0.0)
+        first = self.activation(mean) + ramps @ jumps
+        slopes = sp.ndtr(z) @ jumps
+        bent = [_bell(z, n) @ jumps / spread ** (n + 1) for n in range(3)]
+        return [first, slopes, *bent]
+
+
+def _bell(z: Array, n: int) -> Array:
+    """Return the n-th derivative of the standard normal density."""
+    powers = {0: 1.0, 1: -z, 2: z * z - 1.0, 3: z * (3.0 - z * z)}
+    return powers[n] * gaussian.pdf(z)
+
+
+@dataclass(frozen=True, eq=False)
+class Series(_Own):
+    r""":math:`M_{ij} = \sum_k b^{(i)}_k b^{(j)}_k r^k`, b of derivatives at each input."""
+
+    tables: tuple[tuple[Array, ...], ...]
+    """Hermite coefficients of s, s', s'', ..., of each input, (orders,)."""
+    powers: Array
+
+    def pair(self, i: int, j: int) -> float:
+        """Return M_ij of the two inputs."""
+        return float((self.tables[0][i] * self.tables[1][j]) @ self.powers)
 
 
 def derivatives(of: Mixed, inputs: int, *, slope: bool) -> tuple[Array, Array]:
@@ -126,24 +154,28 @@ def derivatives(of: Mixed, inputs: int, *, slope: bool) -> tuple[Array, Array]:
 def mixed(activation: Activation, k: Array, apart: float) -> Mixed | None:
     """Return averages at covariance `k`, or None where neither form has them.
 
-    `apart` is 1 - r, better known than from `k`. Of one input of smooth functions, where
-    nothing cancels, there is no series either.
+    `apart` is 1 - r, better known than from `k`. Of one input nothing cancels.
     """
-    if kernels.homogeneity(activation) == 1:
-        up, down = (float(v) for v in activation(np.array([1.0, -1.0])))
-        p, c, q = float(k[0, 0]), float(k[0, -1]), float(k[-1, -1])
-        root = math.sqrt(p * q * apart * (2.0 - apart))
-        return TwoSlopes(0.5 * (up + down), 0.5 * (up - down), (p, c, q), root)
-    if activation.kinks or len(k) == 1:
+    if len(k) == 1:
         return None
     roots = tuple(math.sqrt(v) for v in np.diagonal(k))
+    if straight(activation):
+        return Lines(activation, roots, apart)
+    if activation.kinks:
+        return None
     tables = [_table(activation, root) for root in roots]
     if any(table is None for table in tables):
         return None
     size = min(table[0].size for table in tables if table)
     cut = tuple(tuple(row[:size] for row in table) for table in tables if table)
     powers = (1.0 - apart) ** np.arange(float(size))
-    return Series(cut, powers, activation, roots)
+    return Series(activation, roots, cut, powers)
+
+
+def straight(activation: Activation) -> bool:
+    """Whether it has straight pieces, without jumps."""
+    base = split(activation)[0]
+    return isinstance(base, PiecewisePolynomial) and base.m == 1
 
 
 def _panels(f: Activation, root: float) -> Array:

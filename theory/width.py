@@ -58,7 +58,7 @@ import numpy.typing as npt
 
 from theory import _checks, kernels
 from theory._naming import in_own_name
-from theory._pair_derivatives import Series, mixed
+from theory._pair_derivatives import Series, mixed, straight
 from theory._pair_moments import Moments, moments, pairs
 from theory.activations import Activation
 
@@ -91,9 +91,9 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
         1/width to 1e-13 of the terms that it is the sum of, the entries of
-        :math:`\partial^2 F : V`, for smooth functions and those of two slopes, however
-        close inputs come. For others with kinks, whose derivatives are not known but as
-        averages of powers of 1 / (1 - r^2), to 1e-13 / (1 - r^2)^2 of them, with r the
+        :math:`\partial^2 F : V`, for smooth functions and those of straight pieces,
+        however close inputs come. For others with kinks derivatives are averages of
+        powers of 1 / (1 - r^2): to 1e-13 / (1 - r^2)^2 of the terms, with r the
         correlation of any layer between the first and the last. Next to one, terms cancel
         for ReLU: its lengths have no correction. Some 0.01 s for each layer and
         correlation below one, up to a second for a function with kinks, kept for the
@@ -131,7 +131,7 @@ def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> A
     Exactly :math:`(E\,s(u)^2 s(v)^2 - \hat s(\rho)^2)/n` for one hidden layer.
 
     Parameters and errors as `nngp_mean`; relative error of V 1e-12, and that over
-    1 - r^2 where there are kinks and more than two slopes.
+    1 - r^2 where there are kinks between bent pieces.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class _State:
     same: Array  # (m,), B_{ab,ab}
     turned: Array  # (m,), B_{ab,ba}
     q: Array  # (m, p, p)
-    apart: float  # 1 - r, to its last digits for an activation of two slopes
+    apart: float  # 1 - r, to its last digits for an activation of straight pieces
 
 
 def _start(k: Array, inputs: int) -> _State:
@@ -325,10 +325,9 @@ def _after(
     for value, (a, b) in zip(state.k, index, strict=True):
         k[a, b] = k[b, a] = value
     apart = 1.0 - k[0, -1] / math.sqrt(k[0, 0] * k[-1, -1])
-    two = kernels.homogeneity(activation) == 1
-    known = (
-        mixed(activation, k, state.apart if two else max(apart, 0.0)) if layer else None
-    )
+    lines = inputs == 2 and straight(activation)
+    exact = state.apart if lines else max(apart, 0.0)
+    known = mixed(activation, k, exact) if layer else None
     near = inputs == 2 and min(apart, 2.0 - apart) < NEAR
     if layer and near and not isinstance(known, Series):
         return layer
@@ -339,7 +338,10 @@ def _after(
         length = float(k[0, 0])
     value = np.where([a == b for a, b in index], length, found.value)
     after = _next(state, replace(found, value=value), index)
-    return replace(after, apart=activation.distance_map(state.apart)) if two else after
+    if not lines:
+        return after
+    unit = activation._one(float(k[0, 0]))
+    return replace(after, apart=float(unit.distance_map(state.apart)))
 
 
 def _entry(

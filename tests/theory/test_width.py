@@ -325,19 +325,86 @@ def test_derivatives_of_close_inputs_have_their_digits(apart):
         (found.slope_d[1], found.slope_dd[1], 1),
     ):
         for i, one in enumerate(PLACES):
-            counts = [one.count(n) for n in (0, 1)]
-            half = 0.5 if one[0] == one[1] else 1.0
-            order = sorted((counts[0] + up, counts[1] + up))[::-1]
-            assert first[i] == pytest.approx(
-                half * float(exact[tuple(order)]), rel=1e-13
-            )
+            half, order = _order(up, one)
+            assert first[i] == pytest.approx(half * float(exact[order]), rel=1e-13)
             for j, other in enumerate(PLACES):
-                both = [c + other.count(n) for n, c in enumerate(counts)]
-                share = half * (0.5 if other[0] == other[1] else 1.0)
-                order = tuple(sorted((both[0] + up, both[1] + up))[::-1])
+                half, order = _order(up, one, other)
                 assert second[i, j] == pytest.approx(
-                    share * float(exact[order]), rel=1e-13
+                    half * float(exact[order]), rel=1e-13
                 )
+
+
+def _order(up, *changes):
+    """Return the factor and the order of derivatives that changes of K come to."""
+    counts = [sum(c.count(n) for c in changes) + up for n in (0, 1)]
+    return 0.5 ** sum(a == b for a, b in changes), (max(counts), min(counts))
+
+
+@pytest.mark.parametrize("apart", [1.4, 0.3, 1e-6])
+@pytest.mark.parametrize("other", [1.0, 1.7])
+def test_derivatives_of_straight_pieces_have_their_digits(apart, other):
+    # From E s'' s'', a sum of densities, upwards in K_ab: d/dK_ab raises both orders,
+    # d/dK_aa twice that of a. Independent inputs have products of means.
+    kinks, jumps, poly = (-1.0, 0.3, 2.0), (1.0, -0.5, 0.75), (0.25, 0.125)
+    with mpmath.workdps(40):
+        p, q = mpmath.mpf(1), mpmath.mpf(other) ** 2
+        c = (1 - mpmath.mpf(apart)) * other
+
+        def density(p, c, q):
+            root, total = p * q - c * c, mpmath.mpf(0)
+            for x, i in zip(kinks, jumps, strict=True):
+                for y, j in zip(kinks, jumps, strict=True):
+                    form = q * x * x - 2 * c * x * y + p * y * y
+                    total += i * j * mpmath.exp(-form / (2 * root))
+            return total / (2 * mpmath.pi * mpmath.sqrt(root))
+
+        def means(p):  # E s, E s'
+            root, value, slope = (
+                mpmath.sqrt(p),
+                mpmath.mpf(poly[0]),
+                mpmath.mpf(poly[1]),
+            )
+            for x, i in zip(kinks, jumps, strict=True):
+                up = mpmath.ncdf(-x / root)
+                value += i * (root * mpmath.npdf(x / root) - x * up)
+                slope += i * up
+            return value, slope
+
+        def below(n, weight):  # the n-th derivative in p, integrated from independence
+            def integrand(t):
+                size = mpmath.sqrt(p * q)
+                at = size * mpmath.sin(t)
+                slope = (
+                    mpmath.diff(lambda v: density(v, at, q), p, n)
+                    if n
+                    else density(p, at, q)
+                )
+                return (c - at) ** weight * slope * size * mpmath.cos(t)
+
+            return mpmath.quad(
+                integrand, mpmath.linspace(0, mpmath.asin(c / mpmath.sqrt(p * q)), 5)
+            )
+
+        def start(which, n):
+            return mpmath.diff(lambda v: means(v)[which], p, n) * means(q)[which]
+
+        exact = {
+            (1, 1): means(p)[1] * means(q)[1] + below(0, 0),
+            (2, 0): 2 * (start(0, 1) + c * start(1, 1) + below(1, 1)),
+            (4, 0): 4 * (start(0, 2) + c * start(1, 2) + below(2, 1)),
+            (3, 1): 2 * (start(1, 1) + below(1, 0)),
+            (5, 1): 4 * (start(1, 2) + below(2, 0)),
+            (2, 2): density(p, c, q),
+            (3, 3): mpmath.diff(lambda v: density(p, v, q), c),
+            (4, 2): 2 * mpmath.diff(lambda v: density(v, c, q), p),
+        }
+    bent = act.PiecewisePolynomial("bent", 1, poly, kinks, jumps)
+    c = (1.0 - apart) * other
+    known = mixed(2.0 * bent + 0.0, np.array([[1.0, c], [c, other**2]]), apart)
+    assert known is not None
+    for order, value in exact.items():
+        # Of terms that cancel at most to a tenth; orders are those of the first input.
+        assert known.pair(*order) == pytest.approx(4.0 * float(value), rel=1e-13), order
 
 
 def _waves(rho, omega, depth):
