@@ -5,7 +5,8 @@ With u Gaussian of covariance K (one or two inputs), the averages of
 .. math:: s_a s_b, \qquad s'_a s'_b, \qquad s_c s'_d,
 
 of their products in pairs, and the derivatives of the first two with respect to the
-entries of K. Derivatives fall on the density, never on s, so that kinks do no harm:
+entries of K. Where `theory._pair_derivatives` does not know them, derivatives fall on the
+density, never on s, so that kinks do no harm:
 with w = K^{-1} u and E_i the change of K in direction i,
 
 .. math::
@@ -24,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._pair_derivatives import Mixed
+from theory._pair_derivatives import derivatives as changes
 from theory.activations import Activation
 from theory.meshes import RULE
 
@@ -77,16 +80,22 @@ def pairs(inputs: int) -> tuple[tuple[int, int], ...]:
 
 
 def moments(
-    activation: Activation, k: Array, *, tangent: bool, derivatives: bool
+    activation: Activation,
+    k: Array,
+    *,
+    tangent: bool,
+    derivatives: bool,
+    known: Mixed | None = None,
 ) -> Moments:
     """Return the averages for covariance `k`, (p, p); without s' where not `tangent`.
 
-    Without `derivatives` the covariance may be singular; those are zero then.
+    Without `derivatives`, or with those `known`, the covariance may be singular; those
+    not asked for are zero.
     """
     index, p = pairs(len(k)), len(k)
     m = len(index)
     inverse: Array | None = None
-    if derivatives:
+    if derivatives and known is None:
         inverse = np.linalg.inv(k).astype(np.float64)
     # Block by block: what is made of a block stays in the processor's cache.
     shares = [
@@ -100,13 +109,21 @@ def moments(
     means, squares = np.zeros(size), np.zeros((size, size))
     means[:n], squares[:n, :n] = table[:, 0], table[:, 1 : n + 1]
     first, second = np.zeros((2 * m, m)), np.zeros((2 * m, m, m))
-    mixed_d = np.zeros((p, p, p))
-    if inverse is not None:
-        powers = table[:, n + 1 :]
-        of = slice(0, min(n, 2 * m))
-        first[of], second[of] = _derivatives(inverse, means[of], powers[of])
+    if known is not None:
+        first[:m], second[:m] = changes(known, p, slope=False)
         if tangent:
-            mixed_d = powers[2 * m :, :p].reshape(p, p, p)
+            first[m:], second[m:] = changes(known, p, slope=True)
+    elif inverse is not None:
+        of = slice(0, min(n, 2 * m))
+        first[of], second[of] = _derivatives(inverse, means[of], table[of, n + 1 :])
+    mixed_d = np.zeros((p, p, p))
+    if tangent:
+        # Of s_c s'_a in u_a and u_c: E s_c s''_a is a derivative of E s_c s_a.
+        for a, c in itertools.product(range(p), repeat=2):
+            d, own = means[m + index.index((min(a, c), max(a, c)))], index.index((a, a))
+            bend = first[index.index((min(a, c), max(a, c))), own]
+            mixed_d[c, a, a] += bend - d if a == c else 2.0 * bend
+            mixed_d[c, a, c] += d
     centred = squares - np.outer(means, means)
     return Moments(
         value=means[:m],
@@ -145,7 +162,7 @@ def _averages(
         w = inverse @ u
         forms = [w[a] * w[b] for a, b in index]
         upper = itertools.combinations_with_replacement(forms, 2)
-        others += [*w, *forms, *(f * g for f, g in upper)]
+        others += [*forms, *(f * g for f, g in upper)]
     return (np.array(products) * weights) @ np.array(others).T
 
 
@@ -158,13 +175,13 @@ def _derivatives(inverse: Array, means: Array, powers: Array) -> tuple[Array, Ar
     squares = np.empty((len(means), p, p))  # E[f w w^T]
     for i, (a, b) in enumerate(index):
         basis[i, a, b] = basis[i, b, a] = 1.0
-        squares[:, a, b] = squares[:, b, a] = powers[:, p + i]
+        squares[:, a, b] = squares[:, b, a] = powers[:, i]
     # w^T E_i w, and their products.
     times = basis.sum(axis=(1, 2))
-    forms = times * powers[:, p : p + m]
+    forms = times * powers[:, :m]
     four = np.empty((len(means), m, m))
     i, j = np.triu_indices(m)
-    four[:, i, j] = four[:, j, i] = times[i] * times[j] * powers[:, p + m :]
+    four[:, i, j] = four[:, j, i] = times[i] * times[j] * powers[:, m:]
     traces = np.einsum("ab,iba->i", inverse, basis)
     both = np.einsum("ab,ibc,cd,jda->ij", inverse, basis, inverse, basis)
     turned = np.einsum("fab,iac,cd,jdb->fij", squares, basis, inverse, basis)

@@ -58,6 +58,7 @@ import numpy.typing as npt
 
 from theory import _checks, kernels
 from theory._naming import in_own_name, publish
+from theory._pair_derivatives import Series, mixed, straight
 from theory._pair_moments import Moments, moments, pairs
 from theory.activations import Activation
 
@@ -67,7 +68,7 @@ DEEPEST = 10_000
 """Layers that take minutes: each is a quadrature of its own."""
 
 NEAR = 1e-5
-"""Distance of a layer's correlation from +-1 below which derivatives lose their digits."""
+"""Distance of a layer's correlation from +-1 that activations with kinks have to keep."""
 
 
 @in_own_name
@@ -89,18 +90,22 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     -------
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
-        1/width to 1e-13 / (1 - r^2)^2 of the terms that it is the sum of, the entries of
-        :math:`\partial^2 F : V`, with r the correlation of any layer between the first
-        and the last. Next to one they cancel for ReLU: its lengths have no correction.
-        Some 0.01 s for each layer and correlation below one, up to a second for a
-        function with kinks, kept for the next call.
+        1/width to 1e-13 of the terms that it is the sum of, the entries of
+        :math:`\partial^2 F : V`, for smooth functions and those of straight pieces,
+        however close inputs come. For others with kinks derivatives are averages of
+        powers of 1 / (1 - r^2): to 1e-13 / (1 - r^2)^2 of the terms, with r the
+        correlation of any layer between the first and the last. Next to one, terms cancel
+        for ReLU: its lengths have no correction. Some 0.01 s for each layer and
+        correlation below one, up to a second for a function with kinks, kept for the
+        next call.
 
     Raises
     ------
     ValueError
-        As `theory.kernels.nngp_map`, and where depth brings two inputs closer than
-        correlation 1 - 1e-5 without making them equal; for an activation that grows so
-        fast that E s^4 is infinite or comes from beyond 16 standard deviations.
+        As `theory.kernels.nngp_map`, and where depth brings two inputs of an activation
+        with kinks closer than correlation 1 - 1e-5 without making them equal; for one
+        that grows so fast that E s^4 is infinite or comes from beyond 16 standard
+        deviations.
 
     Examples
     --------
@@ -125,7 +130,8 @@ def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> A
 
     Exactly :math:`(E\,s(u)^2 s(v)^2 - \hat s(\rho)^2)/n` for one hidden layer.
 
-    Parameters and errors as `nngp_mean`; relative error of V 1e-12 / (1 - r^2).
+    Parameters and errors as `nngp_mean`; relative error of V 1e-12, and that over
+    1 - r^2 where there are kinks between bent pieces.
 
     Examples
     --------
@@ -252,13 +258,15 @@ class _State:
     same: Array  # (m,), B_{ab,ab}
     turned: Array  # (m,), B_{ab,ba}
     q: Array  # (m, p, p)
+    apart: float  # 1 - r, to its last digits for an activation of straight pieces
 
 
 def _start(k: Array, inputs: int) -> _State:
     m = k.size
     none, square = np.zeros(m), np.zeros((m, m))
     q = np.zeros((m, inputs, inputs))
-    return _State(k, k, none, none, square, square, square, none, none, q)
+    apart = 1.0 - float(k[1]) if inputs == 2 else 0.0
+    return _State(k, k, none, none, square, square, square, none, none, q, apart)
 
 
 def _next(state: _State, found: Moments, index: tuple[tuple[int, int], ...]) -> _State:
@@ -296,6 +304,7 @@ def _next(state: _State, found: Moments, index: tuple[tuple[int, int], ...]) -> 
         same=h * h * squares + ends * state.same,
         turned=h * h * squares + d * d * state.turned,
         q=q,
+        apart=state.apart,
     )
 
 
@@ -315,17 +324,24 @@ def _after(
     k = np.empty((inputs, inputs))
     for value, (a, b) in zip(state.k, index, strict=True):
         k[a, b] = k[b, a] = value
-    if layer and inputs == 2:
-        r = abs(k[0, 1]) / math.sqrt(k[0, 0] * k[1, 1])
-        if r > 1.0 - NEAR:
-            return layer
-    found = moments(activation, k, tangent=tangent, derivatives=layer > 0)
+    apart = 1.0 - k[0, -1] / math.sqrt(k[0, 0] * k[-1, -1])
+    lines = inputs == 2 and straight(activation)
+    exact = state.apart if lines else max(apart, 0.0)
+    known = mixed(activation, k, exact) if layer else None
+    near = inputs == 2 and min(apart, 2.0 - apart) < NEAR
+    if layer and near and not isinstance(known, Series):
+        return layer
+    found = moments(activation, k, tangent=tangent, derivatives=layer > 0, known=known)
     # Lengths that are at rest stay there: rounding grows where their map is steep.
     length = activation._one(float(k[0, 0])).second_moment
     if abs(length - k[0, 0]) <= 2.0 * math.ulp(k[0, 0]):
         length = float(k[0, 0])
     value = np.where([a == b for a, b in index], length, found.value)
-    return _next(state, replace(found, value=value), index)
+    after = _next(state, replace(found, value=value), index)
+    if not lines:
+        return after
+    unit = activation._one(float(k[0, 0]))
+    return replace(after, apart=float(unit.distance_map(state.apart)))
 
 
 def _entry(

@@ -422,3 +422,38 @@ def test_what_overflows_is_refused_without_a_warning():
         lambda v: np.tanh(v) + np.maximum(v - 1e300, 0.0), kinks=1e300
     )
     assert far.dual(0.5) == pytest.approx(act.tanh.dual(0.5), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("m", "kinks", "jumps"),
+    [
+        (2, (1.0, 1e160), (1.0, -3.0)),
+        (2, (1.0, 1e200, 1.1e200), (1.0, 2.0, -2.0)),
+        (1, (1.0, 1e300), (1.0, 1e10)),
+    ],
+)
+def test_kinks_that_no_input_reaches_change_nothing(m, kinks, jumps):
+    far = act.PiecewisePolynomial("far", m, (0.5,), kinks, jumps)
+    near = act.PiecewisePolynomial("near", m, (0.5,), kinks[:1], jumps[:1])
+    for what in ("mean", "second_moment", "variance", "mu", "nu"):
+        assert getattr(far, what) == pytest.approx(getattr(near, what), rel=1e-15)
+    assert far(2.0) == near(2.0)
+
+
+@pytest.mark.parametrize(("m", "kink"), [(1, -1e200), (2, -1e100), (2, -5.4e286)])
+def test_kinks_that_leave_squares_infinite_are_refused(m, kink):
+    with pytest.raises(
+        ValueError, match="PiecewisePolynomial: `kinks` must add at most"
+    ):
+        act.PiecewisePolynomial("wide", m, (0.0,), (kink,), (1.0,))
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_functions_whose_squares_leave_float64_have_their_mean(m):
+    huge = act.PiecewisePolynomial("huge", m, (0.0,), (0.0,), (1e160,))
+    mean = 1e160 / math.sqrt(2.0 * math.pi) if m == 1 else 2.5e159
+    assert huge.mean == pytest.approx(mean, rel=1e-15)
+    assert huge.variance == huge.second_moment == math.inf
+    for what in ("mu", "nu"):
+        with pytest.raises(ValueError, match=f"{what}: activation must have squares"):
+            getattr(huge, what)

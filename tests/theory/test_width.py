@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import kernels, width
+from theory._pair_derivatives import mixed
+from theory._pair_moments import moments
 
 RELU = act.relu.scaled(2.0)
 LINEAR = act.identity
@@ -139,7 +141,9 @@ def test_bad_input(f):
         with pytest.raises(ValueError, match=rf"{name}: `width` must"):
             f(0.5, RELU, 1, bad)
     with pytest.raises(ValueError, match=rf"{name}: `depth` must leave inputs apart"):
-        f(0.5, act.sigmoid, 30, 10)
+        f(0.5, act.hard_sigmoid, 30, 10)
+    # Of a smooth function nothing is lost where they have met.
+    assert f(0.5, act.sigmoid, 30, 10) == pytest.approx(f(1.0, act.sigmoid, 30, 10))
 
 
 def test_other_bad_input():
@@ -245,7 +249,7 @@ def test_quick_waves_have_the_closed_form(omega):
     )
 
 
-@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.9, 0.99, 0.999, 0.9999, 0.99998])
 def test_the_correction_of_relu_has_the_digits_of_its_terms(rho):
     with mpmath.workdps(50):
         r = mpmath.mpf(rho)
@@ -275,9 +279,189 @@ def test_the_correction_of_relu_has_the_digits_of_its_terms(rho):
             terms.append((second[i][j] - k[i] * k[j]) * bend / 2)
         limit = kernels.nngp_map(rho, act.relu.scaled(2.0), 2)
         found = width.nngp_mean(rho, act.relu.scaled(2.0), 2, 1) - limit
-        size, rest = float(sum(map(abs, terms))), float(1 - k[1] ** 2)
+        size = float(sum(map(abs, terms)))
         # The sum with the limit is rounded.
-        assert abs(found - float(sum(terms))) < 1e-13 * size / rest**2 + 4e-16
+        assert abs(found - float(sum(terms))) < 1e-13 * size + 4e-16
+
+
+PLACES = [(0, 0), (0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("apart", [0.3, 1e-3, 1e-6, 1e-11])
+def test_derivatives_of_close_inputs_have_their_digits(apart):
+    # tanh^(n) is a polynomial in tanh; the trapezoid rule leaves e^(-pi^2 / h), e^-65,
+    # times (2 pi / h)^7 of a pole of the eighth order: 1e-17.
+    polynomials = [np.polynomial.Polynomial([0, 1])]
+    for _ in range(5):
+        polynomials.append(
+            polynomials[-1].deriv() * np.polynomial.Polynomial([1, 0, -1])
+        )
+    with mpmath.workdps(40):
+        r, h = 1 - mpmath.mpf(apart), mpmath.mpf("0.15")
+        sine = mpmath.sqrt(1 - r**2)
+        grid = [h * i for i in range(-60, 61)]
+        weights = [h * mpmath.npdf(x) for x in grid]
+        orders = [(1, 1), (2, 0), (2, 2), (3, 1), (4, 0), (3, 3), (4, 2), (5, 1)]
+        exact = dict.fromkeys(orders, mpmath.mpf(0))
+
+        def at(t):
+            return [
+                mpmath.polyval([int(c) for c in p.coef[::-1]], t) for p in polynomials
+            ]
+
+        for x, w in zip(grid, weights, strict=True):
+            inner = [mpmath.mpf(0)] * 6
+            for z, v in zip(grid, weights, strict=True):
+                value = at(mpmath.tanh(r * x + sine * z))
+                inner = [a + v * b for a, b in zip(inner, value, strict=True)]
+            outer = at(mpmath.tanh(x))
+            for i, j in orders:
+                exact[i, j] += w * outer[i] * inner[j]
+    k = np.array([[1.0, 1.0 - apart], [1.0 - apart, 1.0]])
+    known = mixed(act.tanh, k, apart)
+    found = moments(act.tanh, k, tangent=True, derivatives=True, known=known)
+    for first, second, up in (
+        (found.value_d[1], found.value_dd[1], 0),
+        (found.slope_d[1], found.slope_dd[1], 1),
+    ):
+        for i, one in enumerate(PLACES):
+            half, order = _order(up, one)
+            assert first[i] == pytest.approx(half * float(exact[order]), rel=1e-13)
+            for j, other in enumerate(PLACES):
+                half, order = _order(up, one, other)
+                assert second[i, j] == pytest.approx(
+                    half * float(exact[order]), rel=1e-13
+                )
+
+
+def _order(up, *changes):
+    """Return the factor and the order of derivatives that changes of K come to."""
+    counts = [sum(c.count(n) for c in changes) + up for n in (0, 1)]
+    return 0.5 ** sum(a == b for a, b in changes), (max(counts), min(counts))
+
+
+@pytest.mark.parametrize("apart", [1.4, 0.3, 1e-6])
+@pytest.mark.parametrize("other", [1.0, 1.7])
+def test_derivatives_of_straight_pieces_have_their_digits(apart, other):
+    # From E s'' s'', a sum of densities, upwards in K_ab: d/dK_ab raises both orders,
+    # d/dK_aa twice that of a. Independent inputs have products of means.
+    kinks, jumps, poly = (-1.0, 0.3, 2.0), (1.0, -0.5, 0.75), (0.25, 0.125)
+    with mpmath.workdps(40):
+        p, q = mpmath.mpf(1), mpmath.mpf(other) ** 2
+        c = (1 - mpmath.mpf(apart)) * other
+
+        def density(p, c, q):
+            root, total = p * q - c * c, mpmath.mpf(0)
+            for x, i in zip(kinks, jumps, strict=True):
+                for y, j in zip(kinks, jumps, strict=True):
+                    form = q * x * x - 2 * c * x * y + p * y * y
+                    total += i * j * mpmath.exp(-form / (2 * root))
+            return total / (2 * mpmath.pi * mpmath.sqrt(root))
+
+        def means(p):  # E s, E s'
+            root, value, slope = (
+                mpmath.sqrt(p),
+                mpmath.mpf(poly[0]),
+                mpmath.mpf(poly[1]),
+            )
+            for x, i in zip(kinks, jumps, strict=True):
+                up = mpmath.ncdf(-x / root)
+                value += i * (root * mpmath.npdf(x / root) - x * up)
+                slope += i * up
+            return value, slope
+
+        def below(n, weight):  # the n-th derivative in p, integrated from independence
+            def integrand(t):
+                size = mpmath.sqrt(p * q)
+                at = size * mpmath.sin(t)
+                slope = (
+                    mpmath.diff(lambda v: density(v, at, q), p, n)
+                    if n
+                    else density(p, at, q)
+                )
+                return (c - at) ** weight * slope * size * mpmath.cos(t)
+
+            return mpmath.quad(
+                integrand, mpmath.linspace(0, mpmath.asin(c / mpmath.sqrt(p * q)), 5)
+            )
+
+        def start(which, n):
+            return mpmath.diff(lambda v: means(v)[which], p, n) * means(q)[which]
+
+        exact = {
+            (1, 1): means(p)[1] * means(q)[1] + below(0, 0),
+            (2, 0): 2 * (start(0, 1) + c * start(1, 1) + below(1, 1)),
+            (4, 0): 4 * (start(0, 2) + c * start(1, 2) + below(2, 1)),
+            (3, 1): 2 * (start(1, 1) + below(1, 0)),
+            (5, 1): 4 * (start(1, 2) + below(2, 0)),
+            (2, 2): density(p, c, q),
+            (3, 3): mpmath.diff(lambda v: density(p, v, q), c),
+            (4, 2): 2 * mpmath.diff(lambda v: density(v, c, q), p),
+        }
+    bent = act.PiecewisePolynomial("bent", 1, poly, kinks, jumps)
+    c = (1.0 - apart) * other
+    known = mixed(2.0 * bent + 0.0, np.array([[1.0, c], [c, other**2]]), apart)
+    assert known is not None
+    for order, value in exact.items():
+        # Of terms that cancel at most to a tenth; orders are those of the first input.
+        assert known.pair(*order) == pytest.approx(4.0 * float(value), rel=1e-13), order
+
+
+def _waves(rho, omega, depth):
+    """Return corrections of order 1/width for sin(omega x), in closed form."""
+    with mpmath.workdps(60):
+        w = mpmath.mpf(omega) ** 2
+        k, v, m = (
+            [mpmath.mpf(1), mpmath.mpf(rho), mpmath.mpf(1)],
+            mpmath.zeros(3),
+            [0] * 3,
+        )
+
+        def products(units, k):  # E of sines at these inputs: a sum of cosines
+            total = mpmath.mpf(0)
+            for s in itertools.product((1, -1), repeat=len(units)):
+                n = [
+                    sum(a for a, u in zip(s, units, strict=True) if u == i)
+                    for i in (0, 1)
+                ]
+                form = n[0] ** 2 * k[0] + 2 * n[0] * n[1] * k[1] + n[1] ** 2 * k[2]
+                total += math.prod(s) * mpmath.exp(-w * form / 2)
+            return total * (-1) ** (len(units) // 2) / 2 ** len(units)
+
+        for layer in range(depth):
+            mean = [products(pair, k) for pair in PLACES]
+            fresh = mpmath.matrix(3)
+            for i, j in itertools.product(range(3), repeat=2):
+                fresh[i, j] = products(PLACES[i] + PLACES[j], k) - mean[i] * mean[j]
+            jac = mpmath.matrix(3)
+            bent = [mpmath.mpf(0)] * 3
+            if layer:
+                for i, pair in enumerate(PLACES):
+                    f = lambda *k, pair=pair: products(pair, k)  # noqa: E731
+                    for a in range(3):
+                        jac[i, a] = mpmath.diff(
+                            f, tuple(k), tuple(int(a == n) for n in range(3))
+                        )
+                        for b in range(3):
+                            order = tuple((a == n) + (b == n) for n in range(3))
+                            bent[i] += mpmath.diff(f, tuple(k), order) * v[a, b] / 2
+            m = [sum(jac[i, a] * m[a] for a in range(3)) + bent[i] for i in range(3)]
+            v = fresh + jac * v * jac.T
+            k = mean
+        return k[1], m[1], v[1, 1]
+
+
+@pytest.mark.parametrize("apart", [0.5, 1e-3, 1e-6, 1e-10])
+def test_corrections_of_waves_of_close_inputs_have_their_digits(apart):
+    omega, depth = 1.5, 3
+    rho, wave = 1.0 - apart, act.sin.scaled(omega**2)
+    limit, mean, variance = map(float, _waves(rho, omega, depth))
+    # Terms of the mean are of the order of its own size.
+    assert width.nngp_mean(rho, wave, depth, 1) == pytest.approx(
+        limit + mean, rel=1e-13
+    )
+    found = width.nngp_variance(rho, wave, depth, 1)
+    assert found == pytest.approx(variance, rel=1e-12)
 
 
 def test_slopes_of_a_wave_by_values_count_wherever_its_argument_lies():

@@ -36,12 +36,17 @@ def rows(m: int, poly: tuple[float, ...], kinks: Array, jumps: Array) -> Array:
 def moved(poly: Array, to: float) -> Array:
     """Return the coefficients of the polynomial in powers of x - to."""
     n = len(poly)
-    return np.array(
-        [
-            math.fsum(math.comb(j, p) * poly[j] * to ** (j - p) for j in range(p, n))
-            for p in range(n)
-        ]
-    )
+    out = np.empty(n)
+    for p in range(n):
+        # In an order in which powers of a far kink do not overflow before products do;
+        # beyond it values may.
+        with np.errstate(over="ignore"):
+            terms = [
+                math.comb(j, p) * math.prod([to] * (j - p), start=poly[j])
+                for j in range(p, n)
+            ]
+        out[p] = math.fsum(terms) if np.isfinite(terms).all() else math.inf
+    return out
 
 
 def absolute_moment(k: int) -> float:

@@ -213,7 +213,8 @@ class GaussianFunction(ABC):
         if self.is_normalized or self.parity == ODD:
             return 0.0
         a = float(self._coefficients(0)[0])
-        if self.rounded and abs(a) <= CENTRED * math.sqrt(self.second_moment):
+        size = math.sqrt(self.second_moment)
+        if self.rounded and math.isfinite(size) and abs(a) <= CENTRED * size:
             return 0.0
         return a
 
@@ -256,7 +257,7 @@ class GaussianFunction(ABC):
         ------
         ValueError
             For a constant, and for an affine activation: depth does nothing to it, and
-            no bound of the paper applies.
+            no bound of the paper applies. For a variance beyond float64.
 
         Examples
         --------
@@ -266,6 +267,7 @@ class GaussianFunction(ABC):
         """
         if not self.variance > 0.0:
             raise ValueError(f"{self.name}.mu: activation must not be constant.")
+        self._require_finite("mu", self.variance)
         if self._rest <= self._linear * self.variance:
             raise ValueError(
                 f"{self.name}.mu: activation must not be affine; mu would be 0, and no"
@@ -283,4 +285,12 @@ class GaussianFunction(ABC):
         """
         if not self.second_moment > 0.0:
             raise ValueError(f"{self.name}.nu: activation must not be zero.")
+        self._require_finite("nu", self.second_moment)
         return min(self._rest / self.second_moment, 1.0)
+
+    def _require_finite(self, what: str, square: float) -> None:
+        if not math.isfinite(square):
+            raise ValueError(
+                f"{self.name}.{what}: activation must have squares within float64, got"
+                f" the average {square:g}. Divide it first: shares have no scale."
+            )

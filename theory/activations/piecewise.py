@@ -18,6 +18,9 @@ from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e150
+"""Of values at zero from kinks below it: their squares stay within float64."""
+
 OUTER = 8.0
 """Kinks beyond it are seen by closed forms only: the axis of a quadrature ends at 20."""
 
@@ -27,7 +30,8 @@ class PiecewisePolynomial(Activation):
     """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m.
 
     m is 0, 1 or 2; `poly`, c_j = `kinks` and J_j = `jumps` are tuples of numbers, and as
-    many kinks as jumps. ValueError otherwise. Tables of a dual take time that grows with
+    many kinks as jumps. ValueError otherwise, and where a kink below zero adds more than
+    1e150 to values at zero. Tables of a dual take time that grows with
     the square of the number of kinks: some ten seconds for each layer's with 32 of them.
 
     Duals are sums over pairs of kinks, and rounding of their terms is left where these
@@ -57,6 +61,10 @@ class PiecewisePolynomial(Activation):
         if len(self.poly) > most:
             need = f"have at most m + 1 = {most} entries"
             raise _checks.refuse(who, "poly", need, self.poly)
+        for c, j in zip(self.kinks, self.jumps, strict=True):
+            if c < 0.0 < self.m and math.prod([-c] * self.m, start=abs(j)) > LARGEST:
+                need = f"add at most {LARGEST:g} to values at zero"
+                raise _checks.refuse(who, "kinks", need, c, f"Its jump is {j:g}.")
         _checks.flag(who, "is_normalized", self.is_normalized)
         if self.parity is not None:
             _checks.integer(who, "parity", self.parity, EVEN, ODD)
@@ -272,7 +280,8 @@ class PiecewisePolynomial(Activation):
         if self.is_normalized:
             return 1.0
         if self._is_homogeneous or self._is_outer:
-            return float(np.sum(self._low()[1:] ** 2)) + self._remainder
+            with np.errstate(over="ignore"):  # infinite beyond float64
+                return float(np.sum(self._low()[1:] ** 2)) + self._remainder
         return super().variance
 
     @cached_property

@@ -335,8 +335,12 @@ def _corrections(unit: act.Activation, rho: float) -> list[float]:
 
 def _of_length_one(*, rho: float) -> list[float]:
     """The unit scaled so that inputs keep their length, and its kernel scaled back."""
-    mean, *variances = _corrections(act.hard_tanh.normalized(), rho)
-    square = act.hard_tanh.second_moment
+    return _scaled_back(act.hard_tanh, rho)
+
+
+def _scaled_back(unit: act.Activation, rho: float) -> list[float]:
+    mean, *variances = _corrections(unit.normalized(), rho)
+    square = unit.second_moment
     return [square * mean, *(square**2 * variance for variance in variances)]
 
 
@@ -400,8 +404,8 @@ CLIPPED = numeric(
     cases=grid(rho=(0.5, 0.0)),
     predict=_predict_clipped,
     measure=_measure_clipped,
-    # The promise of `theory.width`, 1e-12 over 1 - r^2 of a correlation r.
-    compare=AgreesTo(relative=1e-11, absolute=1e-15),
+    # The promise of `theory.width`, and the limit's rounding.
+    compare=AgreesTo(relative=1e-12, absolute=1e-15),
     must_refute=_of_length_one,
 )
 
@@ -445,4 +449,66 @@ BENT = replace(
     compare=AgreesTo(relative=1e-13),
     must_refute=mistake("Inputs on the other side.", sign=-1.0),
     uses=("dc/lemC.4-variance",),
+)
+
+
+def _predict_waves(*, apart: float) -> list[float]:
+    return _corrections(act.sin, 1.0 - apart)
+
+
+def _waves_of_length_one(*, apart: float) -> list[float]:
+    """The unit scaled so that inputs keep their length, and its kernel scaled back."""
+    return _scaled_back(act.sin, 1.0 - apart)
+
+
+def _sines(units: Sequence[int], p: Any, c: Any) -> Any:
+    """E of a product of sines of u_0 and u_1, variances p: cosines of sums, averaged."""
+    total = mpmath.mpf(0)
+    for signs in itertools.product((1, -1), repeat=len(units)):
+        n, m = (
+            sum(s for s, u in zip(signs, units, strict=True) if u == i) for i in (0, 1)
+        )
+        total += math.prod(signs) * mpmath.exp(
+            -((n * n + m * m) * p + 2 * n * m * c) / 2
+        )
+    return (-1) ** (len(units) // 2) * total / 2 ** len(units)
+
+
+def _measure_waves(*, apart: float) -> list[Any]:
+    """F = exp(-(K_aa + K_bb)/2) sinh K_ab, whose derivatives are itself and cosh."""
+    places = ((0, 0), (0, 1), (1, 1))
+    with mpmath.workprec(BITS):
+        one, r = mpmath.mpf(1), mpmath.mpf(1.0 - apart)
+        k = [_sines(pair, one, r) for pair in places]
+        spread = [
+            [_sines(a + b, one, r) - k[i] * k[j] for j, b in enumerate(places)]
+            for i, a in enumerate(places)
+        ]
+        f = mpmath.exp(-k[0]) * mpmath.sinh(k[1])
+        rise = mpmath.exp(-k[0]) * mpmath.cosh(k[1])
+        first = [-f / 2, rise, -f / 2]
+        second = [[f / 4, -rise / 2, f / 4], [-rise / 2, f, -rise / 2]]
+        second.append(second[0])
+        pairs = list(itertools.product(range(3), repeat=2))
+        mean = sum(second[i][j] * spread[i][j] for i, j in pairs) / 2
+        passed = sum(first[i] * spread[i][j] * first[j] for i, j in pairs)
+        fresh = _sines((0, 0, 1, 1), k[0], k[1]) - f**2
+        own = _sines((0,) * 4, k[0], k[0]) - _sines((0, 0), k[0], k[0]) ** 2
+        return [mean, fresh + passed, own + mpmath.exp(-4 * k[0]) * spread[0][0]]
+
+
+WAVES = replace(
+    CLIPPED,
+    id="dc/eq1-close-width",
+    title="Sines of inputs that are nearly one: kernels to order 1/width",
+    statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,K^{(m)} - K) = \tfrac12\,"
+    r" \partial^2 F : \mathrm{Cov}(\sigma \sigma^T), \quad"
+    r" F_{ab} = e^{-(K_{aa} + K_{bb})/2} \sinh K_{ab}",
+    assumptions=("activation sin", "two hidden layers, one output"),
+    cases=grid(apart=(1.0, 1e-3, 1e-6, 1e-12)),
+    predict=_predict_waves,
+    measure=_measure_waves,
+    # The promise of `theory.width`, and the limit's rounding.
+    compare=AgreesTo(relative=1e-12, absolute=2e-16),
+    must_refute=_waves_of_length_one,
 )
