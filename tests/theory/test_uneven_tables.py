@@ -454,6 +454,31 @@ def test_lengths_that_leave_float64_are_refused(f, depth: int, why: str) -> None
         kernels.nngp(x, act.from_function(f), depth)
 
 
+@pytest.mark.parametrize("kernel", [kernels.nngp, kernels.ntk])
+def test_branches_of_which_float64_holds_no_square_add_nothing(kernel):
+    # NumPy warned of overflows: of exp(-log E s^2), and of lengths over those after.
+    a = act.from_function(lambda v: v**5, derivative=lambda v: 5.0 * v**4)
+    x = np.array([[1.0, 0.0], [0.6, 0.9]])
+    for length in (1e-38, 1e-39, 1e-60):
+        found = kernel(length * x, [kernels.Layer(a, skip=1.0)] * 2) / length**2
+        assert np.allclose(found, x @ x.T, rtol=1e-13)
+    cube = act.from_function(lambda v: v**3, derivative=lambda v: 3.0 * v**2)
+    with pytest.raises(ValueError, match=r"keep the kernel within float64, got e\^-"):
+        kernel(1e-26 * x, cube, 2)
+
+
+@pytest.mark.parametrize("length", [1e60, 1e100, 1e149])
+def test_bumps_of_the_longest_rows_are_taken_without_an_overflow(length: float):
+    x = length * np.array([[2.0, 0.0], [0.6, 0.8]])
+    k = kernels.nngp(x, act.gaussian_bump, 1)
+    # E s^2 = (1 + 2 r^2)^(-1/2), and r^2 E s'^2 = r^4 (1 + 2 r^2)^(-3/2).
+    true = np.diag([0.5, 1.0]) / math.sqrt(2.0)
+    assert np.allclose(length * k, true, rtol=1e-13, atol=1e-13)
+    t = kernels.ntk(x, act.gaussian_bump, 1)
+    true = np.diag([2.0, 1.0]) / math.sqrt(8.0)
+    assert np.allclose(t / length, true, rtol=1e-13, atol=1e-13)
+
+
 def _refuse_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a plane is integrated")
