@@ -44,10 +44,11 @@ def nngp_map(
         any depth, however little a layer changes; 1e-15 a layer of an activation that has
         kinks and is no piecewise polynomial, and is so nearly linear that thousands of
         layers leave a kernel. For an activation without linear part (a_1 = 0), which
-        sends small correlations to their squares or cubes, 1e-13 of the diagonal; where a
-        mean takes the kernel through zero, 1e-15, and where it is so small that the kernel
-        falls below a thousandth, 1e-14. With biases the distance from -1 is known to
-        1e-16: variances of a million magnify that.
+        sends small correlations to their squares or cubes, or with one of less than a
+        hundredth of the energy, 1e-13 of the diagonal; where a mean takes the kernel
+        through zero, 1e-15, and where it is so small that the kernel falls below a
+        thousandth, 1e-14. With biases the distance from -1 is known to 1e-16: variances
+        of a million magnify that.
 
     Raises
     ------

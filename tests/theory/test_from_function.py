@@ -121,6 +121,24 @@ def test_deep_kernels_of_a_callable():
         assert found == pytest.approx(expected, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_derivatives_next_to_a_zero_of_high_order_keep_their_digits(depth):
+    # Panels ended at 2^-50: at 1e-20 kernels of a cube were 1e-6 off, and deeper ones were
+    # refused, for a diagonal of e^(10^57).
+    a = act.from_function(lambda v: v**3)
+    v = 10.0 ** -np.arange(1.0, 91.0)
+    assert np.abs(a.derivative(v) / (3.0 * v * v) - 1.0).max() < 1e-11
+    length = 1e-20 if depth == 1 else 1e-8
+    x = length * np.array([[1.0, 0.0], [0.6, 0.8], [0.99, 0.2]])
+    k = x @ x.T
+    for _ in range(depth):
+        q = np.diag(k)  # and E u^3 v^3:
+        k = 9.0 * np.outer(q, q) * k + 6.0 * k**3
+    found = kernels.nngp(x, a, depth)
+    size = np.sqrt(np.outer(np.diag(k), np.diag(k)))
+    assert np.all(np.abs(found - k) < 1e-12 * size)
+
+
 def test_a_given_derivative_is_used():
     calls = []
 

@@ -1,5 +1,6 @@
 """Kernels of deep networks against the recursion they stand for, layer by layer."""
 
+import functools
 import itertools
 import math
 import tracemalloc
@@ -66,6 +67,33 @@ def test_maps_follow_the_recursion(name, depth):
         for value, reference in zip((k[i], t[i]), exact, strict=True):
             gap = abs(mpmath.mpf(float(value)) - reference)
             assert gap <= TOLERANCE * abs(reference) + FLOOR[name], (rho, depth)
+
+
+def _below(b, r):
+    """Of the centred and normalised leaky ReLU of slope b below zero."""
+    root, angle = mpmath.sqrt((1 - r) * (1 + r)), mpmath.acos(r)
+    up, down = root + (mpmath.pi - angle) * r, root - angle * r
+    mean, size = (1 - b) ** 2, mpmath.pi * (1 + b * b) - (1 - b) ** 2
+    slope = (1 + b * b) * (mpmath.pi - angle) + 2 * b * angle
+    return ((1 + b * b) * up - 2 * b * down - mean) / size, slope / size
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+@pytest.mark.parametrize("b", [-0.5, -0.8, -0.99, -0.999])
+def test_maps_with_hardly_a_linear_part_are_exact_beside_their_diagonal(b, depth):
+    a = act.leaky_relu(b).normalized()
+    share = a.hermite(1)[1] ** 2
+    rhos = np.array([1e-14, -1e-9, 1e-4, -1e-2, 0.3, 0.9, 1 - 1e-6, 1.0])
+    k, t = kernels.nngp_map(rhos, a, depth), kernels.ntk_map(rhos, a, depth)
+    step = functools.partial(_below, mpmath.mpf(b))
+    exact = [_recursion(step, rho, depth) for rho in rhos]
+    for i, (value, tangent) in enumerate(exact):
+        for found, true, top in ((k[i], value, 1.0), (t[i], tangent, t[-1])):
+            # Of each entry from a share of 0.01 on; (1 - 0.8)^2 / 4 is 0.03 of E s^2.
+            least = 0.0 if share > 0.01 else 1e-13 * top
+            assert abs(mpmath.mpf(float(found)) - true) <= max(
+                TOLERANCE * abs(true), least
+            )
 
 
 @pytest.mark.parametrize("rho", [-1.0, -1 + 2.0**-53, -0.999, 0.3])

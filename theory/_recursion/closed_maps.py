@@ -159,8 +159,7 @@ class ClosedForm:
         formula = _formula(base)
         assert formula is not None
         here = formula(alone.sizes[i], alone.sizes[j], rho, d)
-        factor = (scale * scale) * (alone.factors[i] * alone.factors[j])
-        after = factor * here.value()
+        after = alone.over(i, j, (scale * scale) * here.value())
         if shift:
             # Means are of the sum of both.
             share = shift * np.exp(-alone.rows.high)
@@ -170,6 +169,6 @@ class ClosedForm:
         near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
         p, q = i[near], j[near]
         lost = formula(alone.sizes[p], alone.sizes[q], rho[near], d[near]).lost()
-        lost *= factor[near]
+        lost = alone.over(p, q, (scale * scale) * lost)
         delta[near] = lost + alone.turned(p, q, lost)
         return *settled(after, delta), here.slope() * scale**2 if tangent else None

@@ -46,7 +46,7 @@ and a series of order 2560 takes 80."""
 
 LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
-takes 30 to 60 ms there, tables 15 to 40 s."""
+takes 30 to 60 ms there, half a second at lengths of hundreds, tables 15 to 40 s."""
 
 ORDERS = 4000
 """Orders of a rest, times its rows, for every pair near +-1: 4 microseconds each."""
@@ -54,8 +54,8 @@ ORDERS = 4000
 MANY = 8
 """Rows from which the coefficients of a series are interpolated in the log length."""
 
-SLOW = CLASSES[-1][0]
-"""Distance from +-1 below which powers of rho vanish after thousands only."""
+SLOW, SLOWEST = CLASSES[2][0], CLASSES[3][0]
+"""Distances from +-1 below which powers of rho vanish after 2,560 and 10,240 only."""
 
 STEP = 0.5
 """Log lengths between those at which it is tried whether a series ends."""
@@ -190,6 +190,14 @@ class Interpolated:
         """
         return SLOW if self.smooth else CLOSE
 
+    def _summed(self, d: Array) -> float:
+        """Return the distance from +-1 from which on pairs are summed as series.
+
+        At lengths at which none ends a table takes minutes, and more orders a second.
+        """
+        some = self.smooth and np.any((d < SLOW) & (d >= SLOWEST))
+        return SLOWEST if some and not self.ends else self._tabled
+
     @cached_property
     def _basis(self) -> Array:
         return self._slopes.basis(self.alone.before.high)
@@ -207,10 +215,13 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         ends = t <= (0.0 if self.activation.kinks else STILL)
         # An integral over the angle is shorter than a series of a high order.
-        apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
+        least = self._summed(d)
+        apart = d >= (least if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
-        near = ~ends & (d < max(CLASSES[2 if shared else 1][0], self._tabled))
+        if least != SLOWEST:
+            least = max(CLASSES[2 if shared else 1][0], least)
+        near = ~ends & (d < least)
         alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
             alone = ~(ends | apart)

@@ -65,6 +65,9 @@ SEVERAL = 4
 HELD = 1 << 18
 """Numbers held at once in averages over many nodes."""
 
+TINY = -256
+"""Exponents of s(r y) / r below which its square is that of a multiple."""
+
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
 
@@ -190,15 +193,17 @@ class LengthPanel:
     interval: Interval
 
     @cached_property
-    def _sampled(self) -> tuple[Array, Array, Array, Array]:
+    def _sampled(self) -> tuple[Array, Array, Array, Array, int]:
         """Nodes y (m,) for all lengths of the interval, weights, s(r y) / r and s'(r y).
 
         In units of r, the least length: of hundreds the logarithm has lost digits that
-        its differences have.
+        its differences have. Of tiny s the last two are times two to a power, which comes
+        last: their energy is no denormal number then.
         """
         unit = math.exp(self.interval.low)
         far = reach(self.activation, math.exp(self.interval.high))
-        top = far * math.exp(self.interval.high - self.interval.low)
+        most = math.exp(self.interval.high - self.interval.low)
+        top = far * most
         count = math.ceil(top)
         edges = [np.arange(-count, count + 1, dtype=np.float64)]
         edges.append(self.activation._edges(top * unit) / unit)
@@ -208,10 +213,13 @@ class LengthPanel:
         y, w = gaussian.composite(every[np.abs(every) <= top])
         x = unit * y
         with np.errstate(over="ignore"):
-            s = self.activation._value(x) / unit
-            if not self.has_slope:
-                return y, w, s, np.zeros_like(x)
-            return y, w, s, self.activation.derivative._value(x)
+            s, slope = self.activation._value(x) / unit, np.zeros_like(x)
+            if self.has_slope:
+                slope = self.activation.derivative._value(x)
+        size = np.abs(s) * np.exp(-0.25 * np.square(y / most))
+        _, power = math.frexp(size[np.isfinite(size)].max(initial=0.0))
+        power = -power if power < TINY else 0
+        return y, w, np.ldexp(s, power), np.ldexp(slope, power), power
 
     @property
     def has_slope(self) -> bool:
@@ -246,8 +254,8 @@ class LengthPanel:
         return np.vstack([self._averaged(v) for v in np.array_split(shares, parts)])
 
     def _averaged(self, shares: Array) -> Array:
-        """Return them at some log lengths less the least."""
-        y, w, s, slope = self._sampled
+        """Return them at some log lengths less the least, in the units of `_sampled`."""
+        y, w, s, slope, _ = self._sampled
         r = np.exp(shares)[:, None]
         density = w * gaussian.pdf(y / r) / r
         with np.errstate(over="ignore", invalid="ignore"):
@@ -280,7 +288,7 @@ class LengthPanel:
 
     def gain(self, logs: Array) -> Array:
         """Return log r' - log r at log lengths of shape (m,)."""
-        return 0.5 * self._read(0, logs)
+        return 0.5 * self._read(0, logs) - self._sampled[-1] * math.log(2.0)
 
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z) / r'."""
@@ -296,7 +304,9 @@ class LengthPanel:
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
         found = self._read(4, logs)
-        return found * np.exp(self._read(0, logs)) if self._steep else found
+        if self._steep:
+            found = found * np.exp(self._read(0, logs))
+        return np.ldexp(found, -2 * self._sampled[-1])
 
     @cached_property
     def _angles(self) -> dict[Interval, Array]:

@@ -125,7 +125,11 @@ class RowMap:
 
     def after(self, i: Index, j: Index, inner: Array) -> Array:
         """Return correlations after the layer from the integrals of S over [0, rho]."""
-        return self.means[i] * self.means[j] + self.factors[i] * self.factors[j] * inner
+        return self.means[i] * self.means[j] + self.over(i, j, inner)
+
+    def over(self, i: Index, j: Index, inner: Array) -> Array:
+        """Return integrals of S over r' o' / (r o), which may be beyond float64 itself."""
+        return (self.factors[i] * inner) * self.factors[j]
 
     def near(self, i: Index, j: Index, rho: Array, inner: Array) -> Index:
         """Return the pairs that need their distance: from positive rho to nearly one."""
@@ -144,6 +148,6 @@ class RowMap:
         near = self.near(i, j, rho, inner)
         delta = np.full_like(after, math.inf)
         p, q = i[near], j[near]
-        angle = self.factors[p] * self.factors[q] * lost[near]
+        angle = self.over(p, q, lost[near])
         delta[near] = angle + self.turned(p, q, angle)
         return settled(after, delta)

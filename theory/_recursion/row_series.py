@@ -9,7 +9,7 @@ With :math:`b_k(r) = E\,s'(r Z) h_k(Z)` and :math:`p_k = b_k(r)\, b_k(o)`,
    \int_\rho^1 S = \frac{\mathrm{Cov}(s(r Z), s(o Z))}{r o} - \int_0^\rho S,
 
 whatever the kinks: an order of 40 over :math:`-\log|\rho|` leaves nothing, and of the
-difference at least 1/64 is left.
+difference at least 1/256 is left.
 """
 
 import math
@@ -27,8 +27,9 @@ from theory.activations._engines import PARSEVAL
 
 Array = npt.NDArray[np.float64]
 
-CLASSES = ((0.23, 150), (0.06, 640), (0.0156, 2560))
-"""Distances from +-1 and the order from which powers of rho are below 1e-17."""
+CLASSES = ((0.23, 150), (0.06, 640), (0.0156, 2560), (0.0039, 10240))
+"""Distances from +-1 and the order from which powers of rho are below 1e-17. The last is
+for lengths at which no series ends: others have tables there."""
 
 STEPS = ((640, 0.5), (2560, 0.25), (10240, 0.125))
 """Orders up to which panels of some width resolve the polynomials, which turn sqrt(order)

@@ -26,7 +26,7 @@ ROUGH = 1e-4
 """Last coefficients of a panel on which f is a power or a logarithm, over its slope."""
 
 HALVINGS = 50
-"""Of the panels next to 0, at most."""
+"""Of the panels next to 0 that are tried at once."""
 
 FALLING = 0.4
 """Size of f over that on a panel twice as far from 0, below which it vanishes faster than
@@ -77,13 +77,17 @@ class Differentiated:
         inner = edges[edges < 0.0][-1], edges[edges > 0.0][0]
         out: list[Array] = []
         for end in inner:
-            ends = end * 2.0 ** -np.arange(HALVINGS + 1.0)
-            low, high = np.sort([ends[1:], ends[:-1]], axis=0)
-            c = np.abs(_breaks.series(self.octaves.f, low, high, NODES))
-            size = c.max(axis=1)
-            smooth = c[:, -3:].max(axis=1) <= RESOLVED * size
-            helps = smooth[1:] & (size[1:] > 0.0) & (size[1:] < FALLING * size[:-1])
-            out.append(ends[1:-1][np.cumprod(helps, dtype=bool)])
+            helps = np.ones(1, dtype=bool)
+            while helps.all():
+                ends = end * 2.0 ** -np.arange(HALVINGS + 1.0)
+                low, high = np.sort([ends[1:], ends[:-1]], axis=0)
+                c = np.abs(_breaks.series(self.octaves.f, low, high, NODES))
+                size = c.max(axis=1)
+                smooth = c[:, -3:].max(axis=1) <= RESOLVED * size
+                helps = smooth[1:] & (size[1:] > 0.0)
+                helps &= size[1:] < FALLING * size[:-1]
+                out.append(ends[1:-1][np.cumprod(helps, dtype=bool)])
+                end = ends[-2]  # the last that was kept, if all were
         return np.concatenate(out)
 
     def _straighten(self, table: Array, low: Array, high: Array) -> None:

@@ -323,8 +323,9 @@ class BumpPairs:
     d: Array
 
     def _root(self, sine: Array | float) -> Array:
-        r, o = self.r * self.r, self.other * self.other
-        return np.sqrt((1.0 + r + o) + r * o * sine)
+        # No square of long rows, which leaves float64.
+        apart = (self.r * self.other) * np.sqrt(sine)
+        return np.hypot(np.hypot(1.0, apart), np.hypot(self.r, self.other))
 
     @property
     def _sine(self) -> Array:
@@ -332,7 +333,7 @@ class BumpPairs:
 
     def value(self) -> Array:
         """Return E s(u) s(v) / (r o)."""
-        return 1.0 / (self._root(self._sine) * (self.r * self.other))
+        return 1.0 / self._root(self._sine) / (self.r * self.other)
 
     def varying(self) -> Array:
         """Return E s(u) s(v) - E s(u) E s(v)."""
@@ -342,10 +343,10 @@ class BumpPairs:
 
     def slope(self) -> Array:
         """Return E s'(u) s'(v)."""
-        return self.rho * (self.r * self.other) / self._root(self._sine) ** 3
+        root = self._root(self._sine)
+        return self.rho * (self.r / root) * (self.other / root) / root
 
     def lost(self) -> Array:
         """Integrate the slopes from rho to one."""
         here, end = self._root(self._sine), self._root(0.0)
-        both = here * end
-        return self.r * self.other * self._sine / (both * (here + end))
+        return (self.r / here) * (self.other / end) * (self._sine / (here + end))
