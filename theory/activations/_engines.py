@@ -176,14 +176,35 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
             " Next to another point arguments in double precision are rounded too much for"
             " the slope's integral; moments and Hermite coefficients are known."
         )
+    tolerance = max(a.tolerance, b.tolerance)
+    for h, c, error in ((h, *_rounding(h)) for h in each):
+        if error > tolerance:
+            raise ValueError(
+                f"{a.name}.dual: activation must be less steep near x = {c:.6g}, where"
+                f" rounding of arguments leaves the slope of {h.name} with an error of"
+                f" {error:.1g}, more than {tolerance:g}. Moments and Hermite coefficients"
+                " are known; for duals give a larger `tolerance`."
+            )
     size = math.sqrt(a.variance) * math.sqrt(b.variance)
-    noise = 0.1 * max(a.tolerance, b.tolerance)
+    noise = 0.1 * tolerance
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
         plane = duals.Plane(f, size, mirrored, symmetric=symmetric, noise=noise)
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane
+
+
+def _rounding(a: Any) -> tuple[float, float]:
+    """Return the kink where rounded arguments harm E s'^2 the most, and the share lost."""
+    slope, out = a.derivative, (0.0, 0.0)
+    edges, whole = slope._edges(RULE), a.derivative_second_moment
+    for c in a.kinks if 0.0 < whole < math.inf else ():
+        step = np.abs(edges - c)[edges != c].min()
+        steepest = float(np.abs(slope._value(np.array([c - step, c + step]))).max())
+        error = EPS * abs(c) * float(gaussian.pdf(c)) * steepest * (steepest / whole)
+        out = max(out, (c, error), key=lambda pair: pair[1])
+    return out
 
 
 def parity_at(

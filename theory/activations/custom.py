@@ -13,7 +13,7 @@ from theory.activations import _engines as engines
 from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
-from theory.activations._half_weighted import HalfWeighted, product_moment
+from theory.activations._half_weighted import Factor, HalfWeighted, product_moment
 from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
 from theory.activations.function import LINEAR, WIDEST
@@ -149,8 +149,8 @@ class FromFunction(Activation):
         each = [f._edges(DEVIATIONS), g._edges(DEVIATIONS)]
         return product_moment(
             self.name,
-            f._value,
-            lambda x: g._value(sign * x),
+            f._factor,
+            g._factor if sign > 0.0 else g._factor.mirrored(),
             np.union1d(each[0], sign * each[1]),
             sorted({*self.kinks, *(sign * c for c in other.kinks)}),
             self.tolerance,
@@ -169,6 +169,11 @@ class FromFunction(Activation):
         if need:
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
         return out
+
+    @cached_property
+    def _factor(self) -> Factor:
+        own = self.f.chords if isinstance(self.f, Differentiated) else ()
+        return Factor(self._value, frozenset((c / self._root, side) for c, side in own))
 
     @property
     def _may_converge(self) -> bool:
@@ -194,7 +199,7 @@ class FromFunction(Activation):
             or is not square integrable at infinity.
         """
         _ = self._own_samples  # says what is wrong with the values
-        edges, f = self._edges(DEVIATIONS), self._value
+        edges, f = self._edges(DEVIATIONS), self._factor
         return product_moment(self.name, f, f, edges, self.kinks, self.tolerance)
 
     @cached_property
