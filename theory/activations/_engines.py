@@ -138,12 +138,18 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
     return at
 
 
-def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] | None:
+def slope_of(a: Any) -> duals.Broken:
+    """Return s' with its kinks and the edges of its panels."""
+    slope = a.derivative
+    return duals.Broken(slope._value, a.kinks, slope._edges)
+
+
+def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
     """Return the slopes of the pair and of its mirror image by transforms.
 
     None where panels are few, with kinks, and where no even spacing resolves both.
     """
-    if panels <= OFTEN or a.kinks or b.kinks:
+    if a.kinks or b.kinks or max(slope_of(h).panels(RULE) for h in (a, b)) <= OFTEN:
         return None
     centred = [
         duals.Broken(lambda x, f=f: f._value(x) - f.mean, (), f._edges)
@@ -156,11 +162,11 @@ def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] 
 def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
-    f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
-    panels = max(h.panels(RULE) for h in f)
-    found = waves(a, b, panels)
+    found = waves(a, b)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
+    f = [slope_of(h) for h in each]
+    panels = max(h.panels(RULE) for h in f)
     if panels > PANELS:
         raise ValueError(
             f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"

@@ -178,7 +178,7 @@ class FromFunction(Activation):
     @property
     def _may_converge(self) -> bool:
         # Hermite polynomials of order 640 have 35 zeros a deviation at most.
-        return len(self._edges(RULE)) <= engines.PANELS
+        return engines.slope_of(self).panels(RULE) <= engines.PANELS
 
     def _coefficients(self, order: int) -> Array:
         return self._own_samples.coefficients(order)
