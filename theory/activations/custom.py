@@ -323,8 +323,8 @@ def from_function(
         unequal lengths up to 1e4. Piecewise constant and continuous piecewise linear
         functions, and chains of parabolas with a continuous slope, are recognised on all
         of the panels and get their closed form, a `PiecewisePolynomial`. A feature
-        narrower than about 0.02 may lie between all points where f is asked for: name
-        its ends as kinks.
+        narrower than about 0.02, however quick f is beside it, may lie between all points
+        where f is asked for: name its ends as kinks, or its middle.
 
     Raises
     ------
@@ -336,9 +336,9 @@ def from_function(
         is not that of f; if an argument is malformed; if kinks are closer than 1e-150.
         Later, kernels of inputs so short that `derivative` is not that of f there; `mu`
         and `nu` of a function so close to affine that rounding of its values hides the
-        rest: with the default, below about mu = 3e-9. Duals and kernels where E f'^2 is
-        infinite and there is a kink other than zero: arguments next to that are rounded
-        too much.
+        rest: with the default, below about mu = 3e-9. Duals and kernels where there is a
+        kink other than zero and E f'^2 is infinite, or f so steep next to that kink that
+        rounding of arguments leaves more of E f'^2 than the tolerance.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
