@@ -750,6 +750,26 @@ def test_a_steep_side_is_as_exact_as_the_tolerance(kink, power):
         assert a.derivative_second_moment == pytest.approx(float(exact), rel=tolerance)
 
 
+@pytest.mark.parametrize(("kink", "power"), [(0.3, 0.55), (-0.7, 0.75)])
+@pytest.mark.parametrize("var", [0.5, 7.3])
+def test_a_steep_kink_at_a_variance_to_which_it_is_rounded(kink, power, var):
+    a = act.from_function(
+        lambda x: np.sign(x - kink) * np.abs(x - kink) ** power, kinks=kink
+    )
+    with mpmath.workdps(20):
+        root = mpmath.sqrt(var)
+
+        def energy(u):  # u^10 is the distance
+            t = u**10
+            density = mpmath.npdf((kink + t) / root) + mpmath.npdf((kink - t) / root)
+            return t ** (2 * power - 2) * root * density * 10 * u**9
+
+        ends = [0, 0.5, 0.8, 1, 1.1, 1.2, 1.3, 1.4, 1.5]
+        exact = power**2 * mpmath.quad(energy, ends)
+    found = a.scaled(var).derivative_second_moment
+    assert found == pytest.approx(float(exact), rel=1e-12)
+
+
 @pytest.mark.parametrize("power", [0.55, 0.6, 0.8])
 def test_a_steep_function_beside_a_smooth_one(power):
     # Their product is between the squares, and falls as slowly as they rise.

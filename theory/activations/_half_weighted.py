@@ -1,8 +1,8 @@
 """Integrals against a Gaussian from values at the nodes of one rule."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -137,15 +137,25 @@ class HalfWeighted:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A function, and kinks with the side, 1 or -1, on whose last panel it is a chord's."""
+    """A function x -> f(unit x), and kinks with the side, 1 or -1, of a chord's panel.
+
+    `own` has kinks in the units of f, to which those of x are rounded.
+    """
 
     value: Function
     chords: frozenset[tuple[float, float]] = frozenset()
+    unit: float = 1.0
+    own: Mapping[float, float] = field(default_factory=dict[float, float])
 
     def mirrored(self) -> "Factor":
         """Return the function x -> f(-x)."""
         chords = frozenset((-c, -sign) for c, sign in self.chords)
-        return Factor(lambda x: self.value(-x), chords)
+        own = {-c: -at for c, at in self.own.items()}
+        return Factor(lambda x: self.value(-x), chords, self.unit, own)
+
+    def apart(self, c: float, x: Array) -> Array:
+        """Return how far from a kink the points are at which f is evaluated."""
+        return (self.unit * x - self.own.get(c, self.unit * c)) / self.unit
 
 
 def product_moment(
@@ -181,7 +191,9 @@ def product_moment(
     # Not the product, which may change its sign.
     chords = f.chords | g.chords
     sides = [s for s in each if s[:2] in chords or any(_grows(h, *s) for h in (f, g))]
-    octaves = [_octaves(both, last[s], *s) for s in sides]
+    octaves = [
+        _octaves(both, (f if s[0] in f.own else g).apart, last[s], *s) for s in sides
+    ]
     # Infinities of both signs are no number.
     whole = math.fsum(v for v, _ in octaves)
     if not math.isfinite(whole):
@@ -237,7 +249,12 @@ def _grows(f: Factor, c: float, sign: float, width: float) -> bool:
 
 
 def _octaves(
-    f: Function, last: float, c: float, sign: float, width: float
+    f: Function,
+    apart: Callable[[float, Array], Array],
+    last: float,
+    c: float,
+    sign: float,
+    width: float,
 ) -> tuple[float, float]:
     """E f(Z) on one side of c up to a width, and the error of that."""
     # Nearer to a kink that is not zero nodes of a panel may be the same float.
@@ -250,7 +267,7 @@ def _octaves(
     with np.errstate(all="ignore"):
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(u.shape)
     if c:  # the rule of the nodes as they are rounded
-        place = 4.0 * sign * (x - c) / tops[:, None] - 3.0
+        place = 4.0 * sign * apart(c, x) / tops[:, None] - 3.0
         powers = np.polynomial.legendre.legvander(place, 19).transpose(0, 2, 1)
         w = np.linalg.solve(powers, 2.0 * np.eye(20, 1)[None])[..., 0]
     energy = (values * gaussian.pdf(x) * w).sum(axis=1) * (0.25 * tops)

@@ -172,8 +172,10 @@ class FromFunction(Activation):
 
     @cached_property
     def _factor(self) -> Factor:
-        own = self.f.chords if isinstance(self.f, Differentiated) else ()
-        return Factor(self._value, frozenset((c / self._root, side) for c, side in own))
+        root, known = self._root, self._octaves.kinks(self._root)
+        sides = self.f.chords if isinstance(self.f, Differentiated) else ()
+        chords = frozenset((c / root, side) for c, side in sides)
+        return Factor(self._value, chords, root, {c / root: c for c in known})
 
     @property
     def _may_converge(self) -> bool:
