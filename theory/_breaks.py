@@ -48,8 +48,13 @@ class Break:
     gap: float
 
 
-def series(f: Function, low: Array, high: Array, n: int = NODES) -> Array:
-    """Return the n Chebyshev coefficients (panels, n) of f on [low, high]."""
+def series(
+    f: Function, low: Array, high: Array, n: int = NODES, *, exact: bool = False
+) -> Array:
+    """Return the n Chebyshev coefficients (panels, n) of f on [low, high].
+
+    Exactly they are those of the polynomial through the points that nodes are rounded to.
+    """
     points = nodes(n)
     half = 0.5 * (high - low)
     # From the nearer end, so that panels next to a kink at zero keep their digits.
@@ -61,7 +66,13 @@ def series(f: Function, low: Array, high: Array, n: int = NODES) -> Array:
     with np.errstate(all="ignore"):
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)
         values = np.where(np.isfinite(values), values, np.nan)
-        return values @ chebyshev(n).T
+        if not exact:
+            return values @ chebyshev(n).T
+        low, high = low[:, None], high[:, None]
+        y = ((x - low) - (high - x)) / (high - low)
+        powers = np.polynomial.chebyshev.chebvander(y, n - 1)
+        solved = np.linalg.solve(powers, values[..., None])[..., 0]
+        return solved.astype(np.float64, copy=False)
 
 
 def largest_gap(f: Function, low: Array, high: Array, c: Array) -> Array:

@@ -367,8 +367,10 @@ class _Sweep:
         # Next to a kink relative to f there: its slope may be infinite.
         size = _sizes(every, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
         fine = new.error <= RESOLVED * size
-        # Halving no longer helps: what is left is noise of f itself.
-        fine |= (new.error <= self.noise * size) & (new.error >= 0.6 * before)
+        # Halving no longer helps: what is left is noise of f itself. Next to a kink that of
+        # a root falls little by little.
+        stays = np.where(touching, 0.95, 0.6)
+        fine |= (new.error <= self.noise * size) & (new.error >= stays * before)
         fine &= self._confirmed(new, fine, size)
         near, far = np.sort(np.abs([new.low, new.high]), axis=0)
         near = np.where((new.low < 0.0) & (new.high > 0.0), 0.0, near)

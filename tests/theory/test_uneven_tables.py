@@ -33,6 +33,7 @@ from theory._recursion.length_tables import Lengths
 from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import LogLengths
+from theory.activations import _engines
 from theory.depth_maps import DepthMap
 from theory.duals import _closed_pairs as closed_pairs
 
@@ -955,3 +956,19 @@ def _shifted(q, o, both, c, h):
     means = mpmath.sqrt(q) + mpmath.sqrt(o)
     root = mpmath.sqrt(2 / mpmath.pi)
     return c * c * known * 2 / mpmath.pi + c * h * root * means + h * h
+
+
+def test_panels_that_a_rule_joins_next_to_kinks_count_as_one(monkeypatch) -> None:
+    at = np.array([-1.5, -0.7, 0.3, 1.1, 1.9])
+    a = act.from_function(
+        lambda x: (np.maximum(x[..., None] - at, 0.0) ** 1.5).sum(axis=-1), kinks=at
+    )
+    lengths = np.array([0.9, 1.1])
+    assert max(len(a.derivative._edges(20.0 * r)) for r in lengths) > 110
+    monkeypatch.setattr(slope_tables, "PANELS", 110)
+    monkeypatch.setattr(_engines, "PANELS", 110)
+    assert callable(slope_tables._by_plane(a, lengths, 0.5))
+    assert a._may_converge
+    monkeypatch.setattr(slope_tables, "PANELS", 20)
+    with pytest.raises(ValueError, match="at which 20 panels resolve"):
+        slope_tables._by_plane(a, lengths, 0.5)

@@ -27,7 +27,6 @@ from theory.activations.affine import split
 from theory.duals import Spectrum
 from theory.duals._panels import LAYER
 from theory.duals._planes import Broken, Plane
-from theory.meshes import RULE
 
 Array = npt.NDArray[np.float64]
 
@@ -91,8 +90,7 @@ def _waves(
 
     In the plane such a pair takes minutes: the panels of one length meet all of the other.
     """
-    a, b = (activation._scaled(v * v) for v in (r, other))
-    return waves(a, b, max(len(v._edges(RULE)) for v in (a, b)))
+    return waves(*(activation._scaled(v * v) for v in (r, other)))
 
 
 def integrals(

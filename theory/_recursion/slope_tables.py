@@ -335,23 +335,10 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
     return build
 
 
-def _most_panels(activation: Activation, r: Array) -> int:
-    """Return how many panels resolve the slope at any of lengths r, at most."""
+def _broken(activation: Activation, r: Array) -> list[Broken]:
+    """Return the slopes at lengths r as functions of standard Gaussians."""
     df = activation.derivative
-    return max(len(df._edges(reach(activation, float(v)) * v)) for v in r)
-
-
-def _by_plane(activation: Activation, r: Array, end: float) -> Build:
-    """Quadrature of the slopes at every length, whatever the kinks, up to an angle."""
-    df = activation.derivative
-    most = _most_panels(activation, r)
-    if most > PANELS:
-        raise ValueError(
-            f"`x` must have lengths at which {PANELS} panels resolve"
-            f" {activation.name}, but at {r.max():.3g} it oscillates so often that it"
-            f" needs {most}. Rescale the inputs."
-        )
-    f = [
+    return [
         Broken(
             lambda z, v=v: df._value(v * z),
             tuple(c / v for c in activation.kinks),
@@ -359,6 +346,24 @@ def _by_plane(activation: Activation, r: Array, end: float) -> Build:
         )
         for v in r
     ]
+
+
+def _most_panels(activation: Activation, r: Array) -> int:
+    """Return how many panels a rule for the slope at any of lengths r needs, at most."""
+    each = zip(_broken(activation, r), r, strict=True)
+    return max(f.panels(reach(activation, float(v))) for f, v in each)
+
+
+def _by_plane(activation: Activation, r: Array, end: float) -> Build:
+    """Quadrature of the slopes at every length, whatever the kinks, up to an angle."""
+    most = _most_panels(activation, r)
+    if most > PANELS:
+        raise ValueError(
+            f"`x` must have lengths at which {PANELS} panels resolve"
+            f" {activation.name}, but at {r.max():.3g} it oscillates so often that it"
+            f" needs {most}. Rescale the inputs."
+        )
+    f = _broken(activation, r)
     z, w = rule_of(activation, r)
     s = activation._value(r[:, None] * z)
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)

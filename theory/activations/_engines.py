@@ -135,12 +135,18 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
     return at
 
 
-def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] | None:
+def slope_of(a: Any) -> duals.Broken:
+    """Return s' with its kinks and the edges of its panels."""
+    slope = a.derivative
+    return duals.Broken(slope._value, a.kinks, slope._edges)
+
+
+def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
     """Return the slopes of the pair and of its mirror image by transforms.
 
     None where panels are few, with kinks, and where no even spacing resolves both.
     """
-    if panels <= OFTEN or a.kinks or b.kinks:
+    if a.kinks or b.kinks or max(slope_of(h).panels(RULE) for h in (a, b)) <= OFTEN:
         return None
     centred = [
         duals.Broken(lambda x, f=f: f._value(x) - f.mean, (), f._edges)
@@ -153,11 +159,11 @@ def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] 
 def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
-    f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
-    panels = max(h.panels(RULE) for h in f)
-    found = waves(a, b, panels)
+    found = waves(a, b)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
+    f = [slope_of(h) for h in each]
+    panels = max(h.panels(RULE) for h in f)
     if panels > PANELS:
         raise ValueError(
             f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"
@@ -173,14 +179,35 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
             " Next to another point arguments in double precision are rounded too much for"
             " the slope's integral; moments and Hermite coefficients are known."
         )
+    tolerance = max(a.tolerance, b.tolerance)
+    for h, c, error in ((h, *_rounding(h)) for h in each):
+        if error > tolerance:
+            raise ValueError(
+                f"{a.name}.dual: activation must be less steep near x = {c:.6g}, where"
+                f" rounding of arguments leaves the slope of {h.name} with an error of"
+                f" {error:.1g}, more than {tolerance:g}. Moments and Hermite coefficients"
+                " are known; for duals give a larger `tolerance`."
+            )
     size = math.sqrt(a.variance) * math.sqrt(b.variance)
-    noise = 0.1 * max(a.tolerance, b.tolerance)
+    noise = 0.1 * tolerance
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
         plane = duals.Plane(f, size, mirrored, symmetric=symmetric, noise=noise)
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane
+
+
+def _rounding(a: Any) -> tuple[float, float]:
+    """Return the kink where rounded arguments harm E s'^2 the most, and the share lost."""
+    slope, out = a.derivative, (0.0, 0.0)
+    edges, whole = slope._edges(RULE), a.derivative_second_moment
+    for c in a.kinks if 0.0 < whole < math.inf else ():
+        step = np.abs(edges - c)[edges != c].min()
+        steepest = float(np.abs(slope._value(np.array([c - step, c + step]))).max())
+        error = EPS * abs(c) * float(gaussian.pdf(c)) * steepest * (steepest / whole)
+        out = max(out, (c, error), key=lambda pair: pair[1])
+    return out
 
 
 def parity_at(

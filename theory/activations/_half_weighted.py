@@ -1,8 +1,8 @@
 """Integrals against a Gaussian from values at the nodes of one rule."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,12 @@ ROUGH = 1.01
 
 LOGARITHMIC = 2.0**-0.015
 """Ratio of the averages over two octaves next to a kink at which the sum diverges."""
+
+LEVELS = 3
+"""Powers of the distance from a kink that are summed to infinity."""
+
+ALIKE, CHANCE = 4, 8.0
+"""Sums whose range, times this, bounds the error of the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,18 +135,41 @@ class HalfWeighted:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A function x -> f(unit x), and kinks with the side, 1 or -1, of a chord's panel.
+
+    `own` has kinks in the units of f, to which those of x are rounded.
+    """
+
+    value: Function
+    chords: frozenset[tuple[float, float]] = frozenset()
+    unit: float = 1.0
+    own: Mapping[float, float] = field(default_factory=dict[float, float])
+
+    def mirrored(self) -> "Factor":
+        """Return the function x -> f(-x)."""
+        chords = frozenset((-c, -sign) for c, sign in self.chords)
+        own = {-c: -at for c, at in self.own.items()}
+        return Factor(lambda x: self.value(-x), chords, self.unit, own)
+
+    def apart(self, c: float, x: Array) -> Array:
+        """Return how far from a kink the points are at which f is evaluated."""
+        return (self.unit * x - self.own.get(c, self.unit * c)) / self.unit
+
+
 def product_moment(
     name: str,
-    f: Function,
-    g: Function,
+    f: Factor,
+    g: Factor,
     edges: Array,
     kinks: Sequence[float],
     tolerance: float,
 ) -> float:
     """E f(Z) g(Z), which may grow without bound towards a kink; infinite if it diverges.
 
-    There the averages over octaves of the distance are a geometric series in the end: its
-    sum is known from the last ratio.
+    There the averages over octaves of the distance are a sum of geometric series in the
+    end: it is known from its ratios.
 
     Raises
     ------
@@ -149,7 +178,8 @@ def product_moment(
     """
 
     def both(x: Array) -> Array:
-        return np.asarray(f(x), dtype=np.float64) * np.asarray(g(x), dtype=np.float64)
+        one = np.asarray(f.value(x), dtype=np.float64)
+        return one * (one if g is f else np.asarray(g.value(x), dtype=np.float64))
 
     each = [
         (c, sign, 0.25 * min([1.0, *(abs(c - d) for d in kinks if d != c)]))
@@ -159,14 +189,17 @@ def product_moment(
     ]
     last = {side: _innermost(edges, *side) for side in each}
     # Not the product, which may change its sign.
-    sides = [s for s in each if _grows(f, last[s], *s) or _grows(g, last[s], *s)]
-    octaves = [_octaves(both, last[side], *side) for side in sides]
+    chords = f.chords | g.chords
+    sides = [s for s in each if s[:2] in chords or any(_grows(h, *s) for h in (f, g))]
+    octaves = [
+        _octaves(both, (f if s[0] in f.own else g).apart, last[s], *s) for s in sides
+    ]
     # Infinities of both signs are no number.
     whole = math.fsum(v for v, _ in octaves)
     if not math.isfinite(whole):
         return whole
     ends = [c + sign * width for c, sign, width in sides]
-    rest = _outside(f, g, np.concatenate([edges, ends]), sides)
+    rest = _outside(f.value, g.value, np.concatenate([edges, ends]), sides)
     out = math.fsum([*(v for v, _ in octaves), gaussian.total(rest)])
     size = math.fsum([*(abs(v) for v, _ in octaves), float(np.abs(rest).sum())])
     for (c, _, _), (_, error) in zip(sides, octaves, strict=True):
@@ -198,59 +231,77 @@ def _innermost(edges: Array, c: float, sign: float, width: float) -> float:
     return float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
 
 
-def _is_chord(f: Function, last: float, c: float, sign: float) -> bool:
-    """Whether f is constant next to c, as the slope of a line or of a chord is."""
-    with np.errstate(all="ignore"):
-        one, two = f(c + sign * last * np.array([0.1, 0.2]))
-    return bool(one == two)
-
-
-def _grows(f: Function, last: float, c: float, sign: float, width: float) -> bool:
+def _grows(f: Factor, c: float, sign: float, width: float) -> bool:
     """Whether |f| still grows over twelve halvings of the distance from c.
 
-    They end at 2^-26 of a deviation, or nearer where other kinks are near. Outside of a
-    last panel with a chord they are fewer where there is no room. A logarithm gains as
-    much over the second half of them as over the first; what slows down is bounded.
+    They end at 2^-26 of a deviation, or nearer where other kinks are near. A logarithm
+    gains as much over the second half of them as over the first; what slows down is
+    bounded.
     """
     steps = np.array([1.0, 0.75, 0.55])
     start, half = min(2.0**-14, 2.0**-6 * width), 2.0**-6
-    if _is_chord(f, last, c, sign):
-        start = max(start, min(width, 2.0**14 * last))
-        half = max(half, min(math.sqrt(4.0 * last / start), 0.5))
     u = np.concatenate([start * h * steps for h in (1.0, half, half * half)])
     with np.errstate(all="ignore"):
-        values = np.asarray(f(c + sign * u), dtype=np.float64)
+        values = np.asarray(f.value(c + sign * u), dtype=np.float64)
     far, middle, near = np.abs(values).reshape(3, -1).max(axis=1).tolist()
     steep = near > ROUGH * middle and middle > ROUGH * far
     return steep and near - middle > 0.5 * (middle - far)
 
 
 def _octaves(
-    f: Function, last: float, c: float, sign: float, width: float
+    f: Function,
+    apart: Callable[[float, Array], Array],
+    last: float,
+    c: float,
+    sign: float,
+    width: float,
 ) -> tuple[float, float]:
     """E f(Z) on one side of c up to a width, and the error of that."""
-    # Next to a kink that is not zero arguments are rounded too much.
-    least = max(2.0 * last, 2.0**-26 * abs(c))
+    # Nearer to a kink that is not zero nodes of a panel may be the same float.
+    least = max(2.0 * last, 2.0**-40 * abs(c))
     halvings = math.floor(math.log2(width / least))
     tops = width * 2.0 ** -np.arange(max(halvings, 6))
     y, w = gaussian.legendre(20)
     u = tops[:, None] * (0.75 + 0.25 * y)
+    x = c + sign * u
     with np.errstate(all="ignore"):
-        values = np.asarray(f((c + sign * u).ravel()), dtype=np.float64)
-    density = gaussian.pdf(c + sign * u)
-    energy = (values.reshape(u.shape) * density) @ w * (0.25 * tops)
-    if halvings < 6 and _is_chord(f, last, c, sign):
+        values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(u.shape)
+    if c:  # the rule of the nodes as they are rounded
+        place = 4.0 * sign * apart(c, x) / tops[:, None] - 3.0
+        powers = np.polynomial.legendre.legvander(place, 19).transpose(0, 2, 1)
+        w = np.linalg.solve(powers, 2.0 * np.eye(20, 1)[None])[..., 0]
+    energy = (values * gaussian.pdf(x) * w).sum(axis=1) * (0.25 * tops)
+    if halvings < 6:
         return math.fsum(energy), math.fsum(np.abs(energy))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.nan_to_num(energy[1:] / energy[:-1], nan=0.0, posinf=0.0)
-    sums = []
-    for taken in (energy.size, energy.size - 3):
-        e, last_ratios = energy[:taken], ratios[max(taken - 4, 0) : taken - 1]
-        if last_ratios.min() >= LOGARITHMIC:
-            return math.copysign(math.inf, e[-1]), 0.0
-        ratio = float(last_ratios[-1])
-        if ratio >= LOGARITHMIC:  # by what the values have lost
-            return math.fsum(e), math.fsum(np.abs(e))
-        sums.append(math.fsum(e) + float(e[-1]) * ratio / (1.0 - ratio))
-    # Three octaves more gain at least a factor of two.
-    return sums[0], abs(sums[0] - sums[1])
+    return _limit(energy)
+
+
+def _limit(terms: Array) -> tuple[float, float]:
+    """Return the sum of a series whose terms become geometric in the end, and its error.
+
+    With what a geometric series adds, partial sums are again sums of such a series, of
+    the next power of the distance. Rounding of the terms grows as others vanish: of all
+    these sums the one stands that differs the least from those before it, its error some
+    times their difference, which may be little by chance.
+    """
+    sums, best, error = np.cumsum(terms), math.fsum(terms), math.fsum(np.abs(terms))
+    for level in range(LEVELS):
+        with np.errstate(all="ignore"):
+            ratios = np.nan_to_num(terms[1:] / terms[:-1], nan=0.0, posinf=0.0)
+            rest = terms[1:] * ratios / (1.0 - ratios)
+        if level == 0:
+            for taken in (ratios, ratios[:-3]):
+                if taken[-4:].min(initial=1.0) >= LOGARITHMIC:
+                    return math.copysign(math.inf, terms[len(taken)]), 0.0
+        rest[ratios >= LOGARITHMIC] = math.nan  # by what the values have lost
+        terms = terms[2:] + np.diff(rest)  # without the rounding of the sums
+        sums = sums[1:] + rest
+        if sums.size < ALIKE:
+            break
+        near = np.lib.stride_tricks.sliding_window_view(sums, ALIKE)
+        spread = np.nan_to_num(np.ptp(near, axis=1), nan=math.inf)
+        at = int(np.argmin(spread))
+        if CHANCE * spread[at] < error:
+            best, error = float(sums[at + ALIKE - 1]), CHANCE * float(spread[at])
+        sums = sums[1:]
+    return best, error

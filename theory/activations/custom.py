@@ -13,7 +13,7 @@ from theory.activations import _engines as engines
 from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
-from theory.activations._half_weighted import HalfWeighted, product_moment
+from theory.activations._half_weighted import Factor, HalfWeighted, product_moment
 from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
 from theory.activations.function import LINEAR, WIDEST
@@ -149,8 +149,8 @@ class FromFunction(Activation):
         each = [f._edges(DEVIATIONS), g._edges(DEVIATIONS)]
         return product_moment(
             self.name,
-            f._value,
-            lambda x: g._value(sign * x),
+            f._factor,
+            g._factor if sign > 0.0 else g._factor.mirrored(),
             np.union1d(each[0], sign * each[1]),
             sorted({*self.kinks, *(sign * c for c in other.kinks)}),
             self.tolerance,
@@ -170,10 +170,17 @@ class FromFunction(Activation):
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
         return out
 
+    @cached_property
+    def _factor(self) -> Factor:
+        root, known = self._root, self._octaves.kinks(self._root)
+        sides = self.f.chords if isinstance(self.f, Differentiated) else ()
+        chords = frozenset((c / root, side) for c, side in sides)
+        return Factor(self._value, chords, root, {c / root: c for c in known})
+
     @property
     def _may_converge(self) -> bool:
         # Hermite polynomials of order 640 have 35 zeros a deviation at most.
-        return len(self._edges(RULE)) <= engines.PANELS
+        return engines.slope_of(self).panels(RULE) <= engines.PANELS
 
     def _coefficients(self, order: int) -> Array:
         return self._own_samples.coefficients(order)
@@ -194,7 +201,7 @@ class FromFunction(Activation):
             or is not square integrable at infinity.
         """
         _ = self._own_samples  # says what is wrong with the values
-        edges, f = self._edges(DEVIATIONS), self._value
+        edges, f = self._edges(DEVIATIONS), self._factor
         return product_moment(self.name, f, f, edges, self.kinks, self.tolerance)
 
     @cached_property
@@ -318,8 +325,8 @@ def from_function(
         unequal lengths up to 1e4. Piecewise constant and continuous piecewise linear
         functions, and chains of parabolas with a continuous slope, are recognised on all
         of the panels and get their closed form, a `PiecewisePolynomial`. A feature
-        narrower than about 0.02 may lie between all points where f is asked for: name
-        its ends as kinks.
+        narrower than about 0.02, however quick f is beside it, may lie between all points
+        where f is asked for: name its ends as kinks, or its middle.
 
     Raises
     ------
@@ -331,9 +338,9 @@ def from_function(
         is not that of f; if an argument is malformed; if kinks are closer than 1e-150.
         Later, kernels of inputs so short that `derivative` is not that of f there; `mu`
         and `nu` of a function so close to affine that rounding of its values hides the
-        rest: with the default, below about mu = 3e-9. Duals and kernels where E f'^2 is
-        infinite and there is a kink other than zero: arguments next to that are rounded
-        too much.
+        rest: with the default, below about mu = 3e-9. Duals and kernels where there is a
+        kink other than zero and E f'^2 is infinite, or f so steep next to that kink that
+        rounding of arguments leaves more of E f'^2 than the tolerance.
     TypeError
         If f is neither callable nor an expression in one symbol.
 

@@ -11,6 +11,7 @@ from theory.activations._octaves import Octaves
 from theory.meshes import DEVIATIONS, RESOLVED, Mesh
 
 Array = npt.NDArray[np.float64]
+Sides = frozenset[tuple[float, float]]
 
 EPS = float(np.finfo(np.float64).eps)
 BLOCK = 1 << 14
@@ -21,6 +22,9 @@ NODES = 20
 SEEN = 12.0
 """Deviations within which a mesh resolves f, however quick: beyond, a Gaussian of its width
 leaves nothing."""
+
+ROUNDED, DISTINCT = 2.0**10, 2.0**43
+"""Distance from zero over the width of panels whose nodes are rounded, and may be one."""
 
 ROUGH = 1e-4
 """Last coefficients of a panel on which f is a power or a logarithm, over its slope."""
@@ -49,17 +53,18 @@ class Differentiated:
     sigma: float = 1.0
 
     @cached_property
-    def _tables(self) -> dict[int, tuple[Array, Array]]:
+    def _tables(self) -> dict[int, tuple[Array, Array, Sides]]:
         return {}
 
-    def _table(self, mesh: Mesh) -> tuple[Array, Array]:
-        """Return edges of panels, and the coefficients on each."""
+    def _table(self, mesh: Mesh) -> tuple[Array, Array, Sides]:
+        """Return edges of panels, the coefficients on each, and where those are chords'."""
         key = id(mesh)
         if key not in self._tables:
             edges = np.union1d(mesh.edges, self._towards_zero(mesh.edges))
             low, high = edges[:-1], edges[1:]
             table = _breaks.series(self.octaves.f, low, high, NODES)
-            self._straighten(table, low, high)
+            self._settle(table, low, high)
+            chords = self._straighten(table, low, high)
             # The last coefficients, at the level of rounding, would only grow.
             size = np.maximum.accumulate(np.abs(table[:, ::-1]), axis=1)[:, ::-1]
             floor = np.maximum(2.0 * size[:, -4:-3], EPS * size[:, :1])
@@ -69,8 +74,14 @@ class Differentiated:
                 table = np.pad(slope / (0.5 * (high - low)[:, None]), ((0, 0), (0, 1)))
             # Without the degrees that no panel needs: most of the time of reading.
             degree = int(np.flatnonzero(table.any(axis=0))[-1:].max(initial=0))
-            self._tables[key] = edges, np.ascontiguousarray(table[:, : degree + 1].T)
+            rows = np.ascontiguousarray(table[:, : degree + 1].T)
+            self._tables[key] = edges, rows, chords
         return self._tables[key]
+
+    @property
+    def chords(self) -> Sides:
+        """Kinks and the side, 1 or -1, on whose last panel the chord is taken."""
+        return self._table(self.octaves.at(self.sigma))[2]
 
     def _towards_zero(self, edges: Array) -> Array:
         """Return ends of panels that halve towards 0 as long as that helps."""
@@ -90,17 +101,31 @@ class Differentiated:
                 end = ends[-2]  # the last that was kept, if all were
         return np.concatenate(out)
 
-    def _straighten(self, table: Array, low: Array, high: Array) -> None:
+    @cached_property
+    def _kinks(self) -> Array:
+        return np.array(self.octaves.kinks(self.sigma))
+
+    def _settle(self, table: Array, low: Array, high: Array) -> None:
+        """Take polynomials next to a kink through the points that nodes are rounded to."""
+        width, middle = high - low, 0.5 * (low + high)
+        gap = np.abs(middle[:, None] - np.append(self._kinks, np.inf)).min(axis=1)
+        fineness = np.abs(middle) / width
+        at = (gap < 6.0 * width) & (fineness > ROUNDED) & (fineness < DISTINCT)
+        table[at] = _breaks.series(self.octaves.f, low[at], high[at], NODES, exact=True)
+
+    def _straighten(self, table: Array, low: Array, high: Array) -> Sides:
         """Take the chord on the last panels next to a kink where nothing resolves f.
 
         The integral of the slope over such a panel is then that of f'.
         """
         rough = np.abs(table[:, -3:]).max(axis=1) > ROUGH * np.abs(table[:, 1])
-        ends = np.array(self.octaves.kinks(self.sigma))
-        at = np.flatnonzero(rough & (np.isin(low, ends) | np.isin(high, ends)))
+        below, above = np.isin(low, self._kinks), np.isin(high, self._kinks)
+        at = np.flatnonzero(rough & (below | above))
         first, last = self.octaves.f(low[at]), self.octaves.f(high[at])
         table[at] = 0.0
         table[at, 0], table[at, 1] = 0.5 * (first + last), 0.5 * (last - first)
+        ends = (low[rough & below], 1.0), (high[rough & above], -1.0)
+        return frozenset((float(c), side) for cs, side in ends for c in cs)
 
     def __call__(self, x: Array, *, within: float = DEVIATIONS) -> Array:
         """Return the derivative at x; beyond so many deviations from a wider mesh."""
@@ -110,7 +135,7 @@ class Differentiated:
         mesh = self.octaves.at(self.sigma if own else farthest / SEEN)
         flat, out = x.ravel(), np.empty(x.size)
         for i in range(0, x.size, BLOCK):
-            out[i : i + BLOCK] = self._read(*self._table(mesh), flat[i : i + BLOCK])
+            out[i : i + BLOCK] = self._read(*self._table(mesh)[:2], flat[i : i + BLOCK])
         return out.reshape(x.shape)
 
     @staticmethod
