@@ -186,7 +186,7 @@ EQ1_RAW = numeric(
 )
 
 _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
-_FAR = (0.5, -0.5, -0.99)
+_FAR = (0.5, 1e-9, -0.5, -0.99)
 
 _LINE = act.HermiteMixture((math.sqrt(15 / 16), 0.25))
 """Neither even nor odd, of squares that float64 holds but for a rounding."""
