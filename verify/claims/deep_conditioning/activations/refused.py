@@ -383,6 +383,16 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("square_loss:regularisation_path", "labels"): (
             ("no correlation", [1, -1], "`x`", "`weight_decay`", "X^T y = 0."),
         ),
+        ("square_loss:rho_iterates", "steps"): (
+            # One float more than are whole numbers of their own.
+            (
+                "more steps than floats",
+                [2**52, 2**52 + 1],
+                "4503599627370496]",
+                "1 of 2",
+            ),
+            ("steps before", -1, "[0, 4503599627370496]", "got -1."),
+        ),
         ("square_loss:rho_iterates", "rate"): (
             ("a rate of many lengths", 1e80, "at most 1e99", "got 1e+100."),
         ),

@@ -186,10 +186,10 @@ EQ1_RAW = numeric(
 )
 
 _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
-_FAR = (0.5, -0.5, -0.99)
+_FAR = (0.5, 1e-9, -0.5, -0.99)
 
-_LINE = act.HermiteMixture((math.sqrt(15 / 16), 0.25))
-"""Neither even nor odd, of squares that float64 holds but for a rounding."""
+_LINE = (math.sqrt(15 / 16), 0.25)
+"""Hermite coefficients of a line, neither even nor odd."""
 
 
 def _raised_wave() -> act.Activation:
@@ -216,7 +216,11 @@ def _predict_apart(
     wave = kernels.Layer(cosine, weight_var=1.0 / cosine.second_moment)
     sine = kernels.Layer(act.sin, weight_var=1.0 / act.sin.second_moment)
     network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
-    network = [*[sine] * odd, *[kernels.Layer(_LINE)] * lines, *network]
+    network = [
+        *[sine] * odd,
+        *[kernels.Layer(act.HermiteMixture(_LINE))] * lines,
+        *network,
+    ]
     near = 1.0 - np.array(_CLOSE)
     rho = np.concatenate([near, -near, _FAR])
     top = kernels.nngp_map(rho, network)
@@ -243,7 +247,7 @@ def _measure_apart(
         power = (lambda r: r**30, lambda r: 30 * r**29)
         size = mpmath.sinh(1)
         sine = (lambda r: mpmath.sinh(r) / size, lambda r: mpmath.cosh(r) / size)
-        mean = mpmath.mpf(_LINE.a[0]) ** 2
+        mean = mpmath.mpf(_LINE[0]) ** 2
         line = (lambda r: mean + (1 - mean) * r, lambda _: 1 - mean)
         steps = (
             [sine] * odd

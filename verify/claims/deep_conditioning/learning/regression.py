@@ -159,14 +159,26 @@ _SINGULAR = [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [0.25, 0.25]]
 """Of two training inputs that are one to each other, and not to the third."""
 
 
-def _predict_singular(*, time: float, seen: float = 0.0) -> Array:
+_NOUGHT = [[0.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]]
+"""Of a training input that is zero, another one and a test input."""
+
+
+def _predict_singular(*, time: float, nought: bool = False, seen: float = 0.0) -> Array:
+    if nought:
+        k = np.array(_NOUGHT)
+        found = wide.predict_from_kernels(_TARGETS[:2], k, k, times=time)
+        return np.array([found.mean[0], found.variance[0]])
     t = np.array(_SINGULAR)
     t[2, 1] = seen + (1.0 - seen) * t[2, 1]
     return wide.predict_from_kernels(_TARGETS[:2], t, times=time).mean
 
 
-def _measure_singular(*, time: float) -> list[Any]:
+def _measure_singular(*, time: float, nought: bool = False) -> list[Any]:
     with mpmath.workprec(BITS):
+        if nought:
+            k = mpmath.matrix(_NOUGHT)
+            a = _response(k, 2, time, 0.0)
+            return [(a * mpmath.matrix(_TARGETS[:2]))[0, 0], _spread(k, a)]
         a = _response(mpmath.matrix(_SINGULAR), 2, time, 0.0)
         return list(a * mpmath.matrix(_TARGETS[:2]))
 
@@ -177,7 +189,7 @@ SINGULAR = numeric(
     title="A direction that training inputs do not tell apart, and another one does",
     statement=r"\mu_t = T_{*x} \int_0^t e^{-T_{xx} u} du\; y, \quad \det T_{xx} = 0",
     source=Source("lee2019wide", "Equation 14, with a kernel that is given"),
-    cases=grid(time=(0.5, 20.0)),
+    cases=(*grid(time=(0.5, 20.0)), {"time": 0.5, "nought": True}),
     predict=_predict_singular,
     measure=_measure_singular,
     # Sums of two products of given numbers, and a few roundings of their exponentials.

@@ -179,6 +179,9 @@ def _measure_taylor(
 def _raw_layer(activation: str, value: Any, variance: Any) -> tuple[Any, Any, Any]:
     """E s(u) s(v) and E s'(u) s'(v), in power series, and E s(u)^2."""
     half_pi = flint.arb.pi() / 2
+    if activation == "small":  # (erf + 1/2) / 1024
+        value, slope, variance = _raw_layer("erf", value, variance)
+        return (value + 0.25) / 2**20, slope / 2**20, (variance + 0.25) / 2**20
     if activation == "erf":
         share = value * 2 / (1 + 2 * variance)
         slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
@@ -319,12 +322,19 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
     )
 
 
+_OWN = {
+    "2 sign": act.Affine(act.sign, 2.0, 0.0),
+    "small": act.Affine(act.erf, 2.0**-10, 2.0**-11),
+}
+
+
 def _predict_raw(
     *, kernel: str, depth: int, order: int, activation: str = "erf"
 ) -> Array:
-    twice = activation == "2 sign"
-    a = act.Affine(act.sign, 2.0, 0.0) if twice else act.CATALOGUE[activation]
-    return spectrum.taylor_coefficients(a, depth, order, kernel=kernel)
+    a = _OWN.get(activation) or act.CATALOGUE[activation]
+    # Of an order above 200 those that rounding hides are left out, of the end of these.
+    found = spectrum.taylor_coefficients(a, depth, max(order, 240), kernel=kernel)
+    return found[: order + 1]
 
 
 def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
@@ -512,6 +522,8 @@ TAYLOR_RAW = numeric(
         *grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
         *grid(kernel=("nngp", "ntk"), depth=(2, 3), order=20, activation="relu"),
         *grid(kernel="nngp", depth=(1, 2), order=20, activation="step"),
+        # With a mean, and so small that the last are 1e-38: 1e-31 of the diagonal.
+        *grid(kernel=("nngp", "ntk"), depth=(1, 2), order=120, activation="small"),
         # Of length four from the first layer on.
         {"kernel": "nngp", "depth": 12, "order": 40, "activation": "2 sign"},
     ),
