@@ -4,14 +4,13 @@ Those of the project's own papers stand in ``items.toml``. A claim names the ite
 covers in ``Claim.items``; `verify.ledger.coverage` compares.
 """
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
 
+from verify.paths import toml_beside
 from verify.reading import Reading
 
 Sections = tuple[tuple[str, tuple[str, ...]], ...]
@@ -63,8 +62,7 @@ class Paper:
 
 
 def _declared() -> Iterator[Paper]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    for prefix, given in tomllib.loads(text).items():
+    for prefix, given in toml_beside(__file__).items():
         named = given.pop("sections").items()
         sections = tuple((title, tuple(names.split())) for title, names in named)
         how = Reading(given.pop("reading", Reading.QUOTED))

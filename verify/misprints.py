@@ -4,10 +4,10 @@ No measurement decides these, so they are no claims: each stands in ``misprints.
 what is printed and what it should be.
 """
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+from verify.paths import toml_beside
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,7 @@ class Misprint:
 
 
 def _read() -> Iterator[Misprint]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    for paper, slips in tomllib.loads(text).items():
+    for paper, slips in toml_beside(__file__).items():
         yield from (Misprint(paper, **slip) for slip in slips)
 
 

@@ -3,17 +3,25 @@
 Imports nothing of the project: claims, figures and the report all stand above it.
 """
 
+import tomllib
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 RUNS = "runs"
 """Folder of the trained runs' records, inside a profile's folder."""
 
 SCALES = {"certify": "small", "quick": "small", "full": "full", "gpu": "paper"}
 """Scale of the experiments, by profile; networks of a scale lie with the last of it."""
+
+
+def toml_beside(file: str, name: str = "") -> dict[str, Any]:
+    """Return what the TOML file beside a module's says, by default that of its name."""
+    path = Path(file).with_name(name) if name else Path(file).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def folder_of(profile: str, root: Path | None = None) -> Path:

@@ -1,13 +1,12 @@
 """Ids of claims that are gone, and why: what an id means never changes."""
 
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
+
+from verify.paths import toml_beside
 
 
 def _read() -> dict[str, str]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    lists: dict[str, dict[str, str]] = tomllib.loads(text)
+    lists: dict[str, dict[str, str]] = toml_beside(__file__)
     cases = {
         old: f"a case of another claim: now {new}"
         for new, ids in lists["cases"].items()

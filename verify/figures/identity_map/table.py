@@ -1,18 +1,16 @@
 """The paper's figures by their numbers, and which of them the report shows."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 
 from verify.figures.identity_map import curves, plates
 from verify.figures.identity_map.paper import PaperFigure
+from verify.paths import toml_beside
 
 
 def _declared() -> Iterator[PaperFigure]:
     """Yield the figures of ``figures.toml``, whose plates are functions of `plates`."""
-    text = Path(__file__).with_name("figures.toml").read_text(encoding="utf-8")
-    for number, given in tomllib.loads(text).items():
+    for number, given in toml_beside(__file__, "figures.toml").items():
         plate = partial(getattr(plates, given.pop("plate")), **given.pop("with", {}))
         lists = {k: tuple(v) for k, v in given.items() if isinstance(v, list)}
         yield PaperFigure(int(number), plate=plate, **given | lists)
