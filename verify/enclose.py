@@ -124,13 +124,13 @@ def partial(function: Function, axis: int) -> Function:
     return lambda *box: jet(function, box, axis, 1)[1]
 
 
-def quotient(function: Function, point: Any, order: int, *, axis: int = 0) -> Function:
+def quotient(function: Function, point: Any, order: int) -> Function:
     r"""Return ``f(x) / (x - point)^order`` for an f that vanishes to that order.
 
-    By Taylor's theorem the quotient at x is ``f^{(order)}(xi) / order!`` for a xi
-    between x and the point (the lower derivatives vanish there, which the caller
-    knows), so the jet on the hull of the box and the point encloses it. Away from the
-    point the division itself is tighter.
+    In its first argument; it may have others. By Taylor's theorem the quotient at x is
+    ``f^{(order)}(xi) / order!`` for a xi between x and the point (the lower derivatives
+    vanish there, which the caller knows), so the jet on the hull of the box and the
+    point encloses it. Away from the point the division itself is tighter.
 
     >>> square = quotient(lambda x: (x - 1) * (x - 1), flint.arb(1), 2)
     >>> round(float(square(flint.arb(1))), 12)
@@ -138,15 +138,14 @@ def quotient(function: Function, point: Any, order: int, *, axis: int = 0) -> Fu
     """
 
     def value(*box: Any) -> Any:
-        gap = box[axis] - point
+        gap = box[0] - point
         if isinstance(gap, flint.arb_series):
             raise TypeError("quotient: has no jet; give `minimum` no derivatives")
         away = None
         if not gap.contains(flint.arb(0)):
             away = function(*box) / gap**order
-        hull = list(box)
-        hull[axis] = box[axis].union(point)
-        near = jet(function, hull, axis, order)[order]
+        hull = (box[0].union(point), *box[1:])
+        near = jet(function, hull, 0, order)[order]
         if away is None or not near.is_finite():
             return near if away is None else away
         return near.intersection(away) if away.is_finite() else near

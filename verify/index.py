@@ -90,7 +90,7 @@ def written(package: str = CLAIMS_PACKAGE) -> str:
     return json.dumps(content, indent=1) + "\n"
 
 
-def dropped(text: str, package: str = CLAIMS_PACKAGE) -> list[str]:
+def dropped(text: str, package: str) -> list[str]:
     """Return the ids of claims that the index has and another one has no more."""
     before, after = _ids(_read(package)), _ids(json.loads(text))
     return sorted(before - after)

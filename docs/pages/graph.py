@@ -144,9 +144,11 @@ STEPS, TITLE = (17.0, 30.0), 24.0
 """Least and largest distance between dots, height of a chapter's title: pixels."""
 
 
-def overview(
-    chapters: Mapping[str, Sequence[Node]], *, title: str, width: float = 820.0
-) -> str:
+OVERVIEW = 820.0
+"""Pixels of the width of a picture of all claims; dots go on in the next row."""
+
+
+def overview(chapters: Mapping[str, Sequence[Node]], *, title: str) -> str:
     """Return an SVG of all claims of a paper, a dot each, with lines to what they rest on.
 
     Parameters
@@ -155,8 +157,6 @@ def overview(
         Of each chapter's title its claims.
     title : str
         What the picture is of, for those who can't see it.
-    width : float
-        In pixels; dots go on in the next row.
 
     Examples
     --------
@@ -166,8 +166,8 @@ def overview(
     (2, 1)
     """
     longest = max(map(len, chapters.values()), default=1)
-    step = min(max(STEPS[0], width / longest), STEPS[1])
-    across = int(width / step + 1e-9)
+    step = min(max(STEPS[0], OVERVIEW / longest), STEPS[1])
+    across = int(OVERVIEW / step + 1e-9)
     places: dict[str, tuple[float, float]] = {}
     heads: list[str] = []
     y = 0.0
@@ -181,7 +181,7 @@ def overview(
     dots = [
         _dot(node, places, 0.3 * step) for nodes in chapters.values() for node in nodes
     ]
-    return _drawing("graph overview", width, y, [*heads, *dots], title)
+    return _drawing("graph overview", OVERVIEW, y, [*heads, *dots], title)
 
 
 def _drawing(

@@ -185,6 +185,8 @@ def test_numbers_that_are_zero_in_float64_are_told_apart(
 ) -> None:
     one, other = mpf("1e-400"), mpf("2e-400")
     assert comparison.judge(one, other).outcome is Outcome.REFUTED
+    assert AtLeast().judge(other, one).outcome is Outcome.REFUTED
+    assert AtLeast().judge(one, other).outcome is Outcome.HOLDS
     assert comparison.judge(0.0, other).outcome is Outcome.REFUTED
     assert comparison.judge(other, other).outcome is Outcome.HOLDS
 

@@ -81,9 +81,9 @@ def of_package(package: str) -> Iterator[Function]:
             yield from public(file, (ROOT / file).read_text(encoding="utf-8"))
 
 
-def executing(path: Path = EXECUTING) -> dict[str, list[str]]:
+def executing() -> dict[str, list[str]]:
     """Return, by claim, the functions of `theory` that it is known to execute."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(EXECUTING.read_text(encoding="utf-8"))
 
 
 def unexecuted(known: Mapping[str, Iterable[str]]) -> list[str]:
