@@ -500,6 +500,21 @@ def test_bumps_of_the_longest_rows_are_taken_without_an_overflow(length: float):
     assert np.allclose(t / length, true, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("length", [1e6, 1e20, 1e30])
+def test_functions_that_fall_keep_the_digits_of_the_longest_rows(length: float):
+    """Correlations of 3e-30 were 0.7: coefficients of slopes had the slopes' rounding."""
+    a = act.from_function(lambda v: 1.0 / (1.0 + v * v))
+    x = length * np.array([[2.0, 0.0], [0.6, 0.8]])
+    k = kernels.nngp(x, a, 1)
+    # The integral of s^2 or s, pi/2 and pi, by the density at zero.
+    one = math.pi / 2.0 / math.sqrt(2.0 * math.pi) / np.array([2.0, 1.0])
+    both = math.pi**2 / (2.0 * math.pi) / (2.0 * 0.8) / length
+    true = np.array([[one[0], both], [both, one[1]]])
+    # The density falls by one over the length within reach of s; 1e-12 of the diagonal,
+    # beside which the other entries are 1e-20, is promised.
+    assert np.abs(length * k / true - 1.0).max() < 1e-9 + 2.0 / length
+
+
 def _refuse_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a plane is integrated")
