@@ -165,9 +165,8 @@ def _coefficients(activation: Activation, r: Array, order: int) -> tuple[Array, 
         slope = activation.derivative._value(x)
         # Of what falls at long lengths slopes cancel to little: they have its rounding.
         energy, own = ((v * v) @ weight for v in (slope, f))
-        smooth = not np.any(energy > CANCELLED * own)
-    if smooth:
-        f = slope
+        smooth = bool(np.all(energy <= CANCELLED * own))
+        f = slope if smooth else f
     whole = (f * f) @ weight
     found = np.zeros(len(r))
 
