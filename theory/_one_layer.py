@@ -41,11 +41,18 @@ def values(
     if product is None and d_one > 0.0 and math.isfinite(d_one / total):
         angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         p = e.slope(rho, np.where(negative, np.pi - angle, angle)) / d_one
-    if isinstance(e, (Truncated, ArcCosine)):
-        # The dual of ReLU vanishes at minus one.
+    engine = pair(base, base) if shift else e
+    if isinstance(engine, (Truncated, ArcCosine)):
+        # The dual of ReLU vanishes at minus one, that of a step like the root of d.
         far = np.flatnonzero(negative & (d < 0.25) & (d > 0.0))
         if far.size:
-            value, slope = e.opposite(d[far])
+            value, slope = engine.opposite(d[far])
+            if shift:
+                _, scale, shift = split(activation)
+                value = scale * scale * value + shift * (
+                    shift + 2.0 * scale * base.mean
+                )
+                slope *= scale * scale
             f[far] = value / total
             if math.isfinite(d_one / total):
                 p[far] = slope / d_one

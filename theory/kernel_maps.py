@@ -48,7 +48,7 @@ def nngp_map(
         hundredth of the energy, 1e-13 of the diagonal; where a mean takes the kernel
         through zero, 1e-15, and where it is so small that the kernel falls below a
         thousandth, 1e-14. With biases the distance from -1 is known to 1e-16: variances
-        of a million magnify that.
+        of a million magnify that, and of it `sign` and `step` take the root, 1e-8.
 
     Raises
     ------

@@ -96,6 +96,27 @@ def test_maps_with_hardly_a_linear_part_are_exact_beside_their_diagonal(b, depth
             )
 
 
+@pytest.mark.parametrize("name", ["step", "sign"])
+@pytest.mark.parametrize("bias", [1e-16, 1e-12, 1e-4])
+def test_jumps_keep_the_digits_of_opposite_rows_beside_a_bias(name, bias):
+    # The root of their distance from -1 was that of a rounded correlation: 7e-10 off.
+    with mpmath.workdps(40):
+        t = mpmath.acos((mpmath.mpf(bias) - 1) / (1 + mpmath.mpf(bias)))
+        k = 0.5 - t / (2 * mpmath.pi) if name == "step" else 1 - 2 * t / mpmath.pi
+        k += bias
+    a = getattr(act, name)
+    matrix = kernels.nngp([[1.0, 0.0], [-1.0, 0.0]], a, 1, bias_var=bias)
+    for found in (matrix[0, 1], kernels.nngp_map(-1.0, a, 1, bias_var=bias)):
+        assert abs(found - k) < 1e-15
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7])
+def test_steps_keep_the_digits_of_nearly_opposite_rows_of_two_lengths(gap):
+    x = [[0.02, 0.0], [-7664.0, 7664.0 * gap]]
+    k = kernels.nngp(x, [act.step, act.identity])[0, 1]
+    assert k == pytest.approx(math.atan(gap) / (2.0 * math.pi), rel=1e-13)
+
+
 @pytest.mark.parametrize("rho", [-1.0, -1 + 2.0**-53, -0.999, 0.3])
 @pytest.mark.parametrize("names", [["erf", "relu"], ["erf"] * 2 + ["relu"] * 2])
 def test_antipodes_reach_a_later_layer_that_is_not_odd(names, rho):

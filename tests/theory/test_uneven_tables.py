@@ -20,6 +20,7 @@ from theory._recursion import (
     orthants,
     row_series,
     slope_tables,
+    uneven,
 )
 from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
@@ -102,8 +103,10 @@ def test_combinations_that_are_a_little_off_are_refused():
     assert not deep._agree(recursion, angles, basis * (1.0 + 1e-11), values)
 
 
-def test_kernels_that_are_zero_between_the_ends_have_tables():
+def test_kernels_that_are_zero_between_the_ends_have_tables(monkeypatch):
     """Of sin on rows of length 2000 all are, and combinations of none were refused."""
+    monkeypatch.setattr(uneven, "READ", 0.0)
+    monkeypatch.setattr(uneven, "NODE", 1.0)
     x = 2000.0 * np.random.default_rng(0).standard_normal((150, 3))
     many, few = (kernels.nngp_ntk(v, act.sin, 2) for v in (x, x[:40]))
     for whole, own in zip(many, few, strict=True):
@@ -116,6 +119,24 @@ def test_no_table_where_it_costs_more_than_the_pairs():
     angles = Angles(CUTS[-1], np.pi - CUTS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "pays"), [(300, 20, False), (600, 3, False), (600, 20, True)]
+)
+def test_tables_of_formulas_pay_within_four_calls(rows, depth, pays, monkeypatch):
+    """The first two took up to twice as long as the pairs by themselves."""
+    made = []
+
+    def table(*given):
+        made.append(deep.deep_table(*given).coefficients is not None)
+        return deep.deep_table(*given)
+
+    monkeypatch.setattr(uneven, "deep_table", table)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((rows, 10)) * rng.uniform(0.5, 2.0, (rows, 1))
+    kernels.nngp(x, act.gelu, depth)
+    assert any(made) == pays
 
 
 @pytest.mark.parametrize("name", ["tanh", "hard_tanh", "relu6", "elu, normalised"])
@@ -478,6 +499,21 @@ def test_bumps_of_the_longest_rows_are_taken_without_an_overflow(length: float):
     t = kernels.ntk(x, act.gaussian_bump, 1)
     true = np.diag([2.0, 1.0]) / math.sqrt(8.0)
     assert np.allclose(t / length, true, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("length", [1e6, 1e20, 1e30])
+def test_functions_that_fall_keep_the_digits_of_the_longest_rows(length: float):
+    """Correlations of 3e-30 were 0.7: coefficients of slopes had the slopes' rounding."""
+    a = act.from_function(lambda v: 1.0 / (1.0 + v * v))
+    x = length * np.array([[2.0, 0.0], [0.6, 0.8]])
+    k = kernels.nngp(x, a, 1)
+    # The integral of s^2 or s, pi/2 and pi, by the density at zero.
+    one = math.pi / 2.0 / math.sqrt(2.0 * math.pi) / np.array([2.0, 1.0])
+    both = math.pi**2 / (2.0 * math.pi) / (2.0 * 0.8) / length
+    true = np.array([[one[0], both], [both, one[1]]])
+    # The density falls by one over the length within reach of s; 1e-12 of the diagonal,
+    # beside which the other entries are 1e-20, is promised.
+    assert np.abs(length * k / true - 1.0).max() < 1e-9 + 2.0 / length
 
 
 def _refuse_planes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from theory._recursion.rows import Index
 from theory._recursion.spheres import homogeneity
 from theory.activations import Activation, pair
 from theory.activations.affine import split
-from theory.duals import Engine
+from theory.duals import ArcCosine, Engine
 from theory.duals import _closed_pairs as closed_pairs
 from theory.grids import CLOSE
 
@@ -111,7 +111,12 @@ class Power:
 
     def value(self) -> Array:
         """E s(u) s(v) / (r o)."""
-        return self._size * self._engine.dual(self.rho)
+        out = self._engine.dual(self.rho)
+        far = np.flatnonzero((self.rho < 0.0) & (self.d < 0.25))
+        if isinstance(self._engine, ArcCosine) and len(far):
+            # That of a step goes like the root of d, which rho has rounded.
+            out[far] = self._engine.opposite(self.d[far])[0]
+        return self._size * out
 
     def slope(self) -> Array:
         """E s'(u) s'(v)."""

@@ -41,6 +41,9 @@ ROWS = 64
 ROUNDING = 1e-17
 """Coefficients that are left out."""
 
+CANCELLED = 1e12
+"""Energy of slopes times r^2, over that of the function, from which this is projected."""
+
 ORDERS = 40.0
 """Over -log|rho|: the order from which powers of rho are below 1e-17."""
 
@@ -155,12 +158,15 @@ def _coefficients(activation: Activation, r: Array, order: int) -> tuple[Array, 
     step = next(step for most, step in STEPS if order <= most)
     z, weight = rule_of(activation, r, step)
     x = r[:, None] * z
+    f = activation._value(x) / r[:, None]
+    f -= (f @ weight)[:, None]
     smooth = math.isfinite(activation.derivative_second_moment)
     if smooth:
-        f = activation.derivative._value(x)
-    else:
-        f = activation._value(x)
-        f = (f - (f @ weight)[:, None]) / r[:, None]
+        slope = activation.derivative._value(x)
+        # Of what falls at long lengths slopes cancel to little: they have its rounding.
+        energy, own = ((v * v) @ weight for v in (slope, f))
+        smooth = bool(np.all(energy <= CANCELLED * own))
+        f = slope if smooth else f
     whole = (f * f) @ weight
     found = np.zeros(len(r))
 
