@@ -561,3 +561,32 @@ def test_lengths_that_leave_float64_on_the_way_are_laid_to_depth():
     said = r"`depth` must keep lengths within float64, got inf\. Layer 50"
     with pytest.raises(ValueError, match=said):
         lengths.length_trajectory(act.relu.normalized(), 1e300, 100)
+
+
+@pytest.mark.parametrize("name", ["erf", "sin", "gelu"])
+@pytest.mark.parametrize("gamma", [1e-100, 3.7e-61, 2.2e-17, 0.043, 5.5])
+def test_shares_of_nearly_straight_functions_have_their_digits(name, gamma):
+    with mpmath.workdps(420):
+        g, pi = mpmath.mpf(gamma), mpmath.pi
+        mean = mpmath.mpf(0)
+        if name == "erf":
+            linear, square = (
+                4 * g / (pi * (1 + 2 * g)),
+                2 / pi * mpmath.asin(2 * g / (1 + 2 * g)),
+            )
+        elif name == "sin":
+            linear, square = g * mpmath.exp(-g), (1 - mpmath.exp(-2 * g)) / 2
+        else:
+            mean = g / mpmath.sqrt(2 * pi * (1 + g))
+            linear, angle = g / 4, mpmath.asin(g / (1 + g))
+            bent = 2 * g / ((1 + g) * mpmath.sqrt(1 + 2 * g))
+            square = g / 4 + g / (2 * pi) * (angle + bent)
+        mu = float(1 - linear / square)
+        rest = float(1 - (linear + mean**2) / square)
+    unit = getattr(act, name)
+    assert lengths.generalised_mu(unit, gamma) == pytest.approx(mu, rel=1e-13, abs=0.0)
+    assert lengths.rest_share(unit, gamma) == pytest.approx(rest, rel=1e-13, abs=0.0)
+
+
+def test_shares_of_an_energy_below_float64_are_zero():
+    assert lengths.rest_share(act.erf, 1e-120) == 0.0

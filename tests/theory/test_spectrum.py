@@ -671,3 +671,30 @@ def test_the_last_degrees_of_a_smooth_activation_are_known_to_a_millionth():
                 total += b * part / mpmath.mpf(2) ** j
             assert abs(found - mpmath.log(total)) < 1e-6
     assert 0 < refused < 9
+
+
+@pytest.mark.parametrize("dim", [4, 5, 8])
+def test_low_degrees_of_a_clipped_unit_have_their_digits(dim):
+    # s'' is a difference of two points' masses, so that a_(n+2) is one of h_n(-1), h_n(1)
+    # times the density; the series of positive terms is cut where no more is missing.
+    unit, top, degree = act.hard_tanh, 20_000, 1
+    with mpmath.workdps(30):
+        density = mpmath.npdf(1)
+        inside = mpmath.erf(1 / mpmath.sqrt(2))
+        total = 1 - 2 * density  # E s^2
+        left = total - inside**2
+        # E t^n P_1 = E t^(n + 1), n odd, of uniform t.
+        weight = mpmath.mpf(1) / dim
+        found = weight * inside**2
+        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        for n in range(top):
+            if n % 2:
+                energy = (2 * high * density) ** 2 / ((n + 1) * (n + 2))
+                weight *= mpmath.mpf(n + 2) / (n + 1 + dim)
+                found, left = found + weight * energy, left - energy
+            low, high = high, (high - mpmath.sqrt(n) * low) / mpmath.sqrt(n + 1)
+        cut = float(weight * left / found)
+        exact = float(found / total)
+    assert cut < 1e-12
+    eigenvalue = spectrum.nngp_eigenvalues(unit.normalized(), 1, degree, dim)
+    assert eigenvalue == pytest.approx(exact, rel=cut + 1e-12)

@@ -27,8 +27,8 @@ ORDER = 2048
 ORDERS = (128, 512, ORDER)
 """Up to which series are composed: each takes some sixteen times what the last does."""
 
-GOOD, BETTER, WORST = 1e-10, 1e-12, 1e-6
-"""Relative errors: of series and quadrature that are enough, the largest ever returned."""
+GOOD, WORST = 1e-12, 1e-6
+"""Relative errors: one at which no other route is asked, the largest ever returned."""
 
 FLAT, TINY = 0.005, 1e-300
 """Value at correlation 0.1, over that at one, whose last digit is what quadrature allows
@@ -263,14 +263,14 @@ def _deep(
         return np.array([logs, errors * max(peak * FLAT, 1.0)])
 
     # Each returns log eigenvalues and their relative errors.
-    routes, good = (by_series, by_quadrature), GOOD
+    routes = (by_series, by_quadrature)
     if layers > SHALLOW:  # a series costs tenths of a second a layer
-        routes, good = (by_quadrature, by_series), BETTER
+        routes = (by_quadrature, by_series)
     logs, errors = np.full(k.size, -math.inf), np.full(k.size, math.inf)
     if activation.parity is not None:
         errors[k.ravel() % 2 != activation.parity] = 0.0  # whose eigenvalues are zero
     for route in routes:
-        unsure = np.flatnonzero(errors > good)
+        unsure = np.flatnonzero(errors > GOOD)
         if unsure.size:
             found = route(k.ravel()[unsure])
             better = found[1] < errors[unsure]
