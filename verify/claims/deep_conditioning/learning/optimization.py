@@ -227,7 +227,7 @@ def _train(
     seed: int,
     count: int,
     device: str = "cpu",
-    only: Array | None = None,
+    only: list[int] | None = None,
 ) -> Curves:
     """Train networks on random labels with the step of the infinite-width kernel.
 
@@ -265,8 +265,8 @@ def _measure_training_steps(*, count: int, target: float, **case: Any) -> Estima
     A third of the steps first: most networks need no more.
     """
     steps = steps_to(_train(count=count // 3, **case), target).astype(np.float64)
-    late = np.flatnonzero(steps < 0)
-    if len(late):
+    late = np.flatnonzero(steps < 0).tolist()
+    if late:
         steps[late] = _counts(_train(count=count, only=late, **case), target)
     return Estimate.of(steps)
 
