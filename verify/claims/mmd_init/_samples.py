@@ -54,6 +54,11 @@ def vertex_distances(f: Tensor) -> Tensor:
     return gaps.square().sum(dim=-1).sqrt().mean(dim=-2)
 
 
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    """Return normal numbers of 24 bits: drawn in a fifth of the time of 53."""
+    return torch.randn(*shape, generator=generator).double()
+
+
 def network(
     widths: Sequence[int], *seed: int, bias: float = 0.3, start: str = "he"
 ) -> tuple[list[Tensor], list[Tensor]]:
@@ -63,9 +68,8 @@ def network(
     biases: list[Tensor] = []
     for before, after in itertools.pairwise(widths):
         variance = 2.0 / (before if start == "he" else before + after)
-        w = torch.randn(after, before, generator=g, dtype=torch.float64)
-        weights.append(w * variance**0.5)
-        biases.append(bias * torch.randn(after, generator=g, dtype=torch.float64))
+        weights.append(normal(after, before, generator=g) * variance**0.5)
+        biases.append(bias * normal(after, generator=g))
     return weights, biases
 
 

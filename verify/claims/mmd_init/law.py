@@ -11,7 +11,7 @@ from torch import Tensor
 from empirical.mmd_init import noise, regularisers, uniformity
 from verify.claim import grid, statistical
 from verify.claims._predictors import always, mistake
-from verify.claims.mmd_init._samples import Array, generator, network
+from verify.claims.mmd_init._samples import Array, generator, network, normal
 from verify.claims.mmd_init._sources import ours
 from verify.compare import Estimate, MeanEquals
 
@@ -66,8 +66,8 @@ def _on_weights(weights: Weights, x: Tensor, seed: int) -> Tensor:
     h = x[:, None]
     for index, (w, b) in enumerate(weights):
         fan_out, fan_in = w.shape[-2:]
-        e = torch.randn(*shape, fan_out, fan_in, generator=g, dtype=w.dtype)
-        f = torch.randn(*shape, 1, fan_out, generator=g, dtype=w.dtype)
+        e = normal(*shape, fan_out, fan_in, generator=g)
+        f = normal(*shape, 1, fan_out, generator=g)
         h = torch.relu(h) if index else h
         h = h @ (w[:, None] + e * _SCALE / fan_in**0.5).mT
         h = h + b[:, None, None] + f * _SCALE / fan_out**0.5
@@ -86,7 +86,7 @@ def _without_slope(weights: Weights, x: Tensor, seed: int) -> Tensor:
         level = c.diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None]
         eye = torch.eye(c.shape[-1], dtype=c.dtype)
         root = torch.linalg.cholesky(c + 1e-9 * level * eye)
-        z = torch.randn(*shape, fan_out, generator=g, dtype=w.dtype)
+        z = normal(*shape, fan_out, generator=g)
         h = h @ w[:, None].mT + b[:, None, None] + root @ z
     return h
 

@@ -183,32 +183,33 @@ SINGULAR = numeric(
 # --- footnote 1: several outputs, layers of different widths -----------------------------
 
 
+_AT_ONCE = 10  # of the networks: what the processor's caches hold
+
+
 def _measure_outputs(
     *, rho: float, widths: list[int], outputs: int, nets: int, seed: int
 ) -> Estimate:
     """Tangent kernels of two inputs and all outputs, (2 outputs)^2 entries, by autograd."""
-    generator, found = torch.Generator().manual_seed(seed), []
+    generator, found = torch.Generator().manual_seed(seed), list[torch.Tensor]()
     x = torch.tensor([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]]).double()
-    sizes = [2, *widths, outputs]
-    unit = math.asin(2.0 / 3.0) * 2.0 / math.pi
-
-    def network(*matrices: torch.Tensor) -> torch.Tensor:
-        h = x @ matrices[0].T
-        for weight in matrices[1:]:
-            h = torch.erf(h) / math.sqrt(unit * h.shape[1]) @ weight.T
-        return h.ravel()
-
-    for _ in range(nets):
-        weights = tuple(
-            torch.randn(after, before, generator=generator, dtype=torch.float64)
+    sizes, unit = [2, *widths, outputs], math.asin(2.0 / 3.0) * 2.0 / math.pi
+    for _ in range(0, nets, _AT_ONCE):
+        weights = [
+            torch.randn(_AT_ONCE, after, before, generator=generator)
+            .double()
+            .requires_grad_()
             for before, after in itertools.pairwise(sizes)
-        )
-        slopes = torch.func.jacrev(network, argnums=tuple(range(len(weights))))(
-            *weights
-        )
-        flat = torch.cat([s.flatten(1) for s in slopes], dim=1)
-        found.append((flat @ flat.T).numpy())
-    return Estimate.of(found)
+        ]
+        h = x @ weights[0].mT
+        for weight in weights[1:]:
+            h = torch.erf(h) / math.sqrt(unit * h.shape[2]) @ weight.mT
+        # Networks do not mix: the gradient of the sum holds every network's own.
+        each = h.flatten(1).sum(dim=0)
+        slopes = [torch.autograd.grad(y, weights, retain_graph=True) for y in each]
+        rows = [torch.cat([s.flatten(1) for s in of], dim=1) for of in slopes]
+        flat = torch.stack(rows, dim=1)
+        found.append(flat @ flat.mT)
+    return Estimate.of(torch.cat(found).numpy())
 
 
 def _predict_outputs(*, rho: float, widths: list[int], outputs: int, **_: Any) -> Array:
