@@ -480,6 +480,11 @@ class TestMisuse:
             in capsys.readouterr().err
         )
 
+    def test_a_file_is_no_folder(self, pretrain, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        assert pretrain("--side", 4, name="file/init.pt") == (2, None)
+        assert f"{tmp_path / 'file'} is a file" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         "argv",
         [
