@@ -10,7 +10,7 @@ checkpoint then holds what was drawn and seen since the last pause.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -173,9 +173,10 @@ class Trained:
 
     status: tuple[str, ...]
     steps: npt.NDArray[np.int64]
-    initial: Params
-    final: Params
-    buffers: Params
+    # A prompt would print them all.
+    initial: Params = field(repr=False)
+    final: Params = field(repr=False)
+    buffers: Params = field(repr=False)
 
 
 def train(
