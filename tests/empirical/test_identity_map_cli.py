@@ -425,7 +425,7 @@ class TestCommand:
                 ["train", "--pictures", "x.png", "--figure", "x.png"],
                 "outputs must be different files",
             ),
-            (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
+            (["list", "--figures", "44"], "scale small is for the paper's figure 44"),
             (
                 ["train", "--optimiser", "adam", "--momentum", "0.5"],
                 "changes nothing with",

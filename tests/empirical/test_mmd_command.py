@@ -507,7 +507,7 @@ class TestMisuse:
             (["--figures", "4"], "no configuration of scale small"),
             (["--only", "bert"], "of scale small has bert in its name; `list` names"),
             (["--names", "mmd-he", "mmd"], "of scale small has the name mmd; `list`"),
-            (["--names", "mmd-hee"], "names them all. Did you mean mmd-he?"),
+            (["--names", "mmd-hee"], "names them all. Did you mean 'mmd-he'?"),
             (
                 ["--names", "mmd-he", "--only", "none"],
                 "has none in its name and is named mmd-he",
