@@ -23,12 +23,23 @@ def check_choice(who: str, name: str, value: Any, known: Iterable[str]) -> None:
     """
     known = tuple(known)
     if value not in known:
-        near = difflib.get_close_matches(str(value), known, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
             f"{who}: `{name}` must be one of {', '.join(known)}, but it is "
-            f"{value!r}{hint}"
+            f"{value!r}{nearest([str(value)], known)}"
         )
+
+
+def nearest(given: Iterable[str], known: Sequence[str]) -> str:
+    """Ask whether the known names next to those given are meant; empty if none is near.
+
+    Examples
+    --------
+    >>> nearest(["bn-deacy"], ["bn", "bn-decay"]), nearest(["x"], ["bn"])
+    (". Did you mean 'bn-decay'?", '')
+    """
+    each = [difflib.get_close_matches(name, known, n=1) for name in sorted(given)]
+    near = [repr(found[0]) for found in each if found and found[0] not in given]
+    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 def check_whole(who: str, /, **values: Any) -> None:

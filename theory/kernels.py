@@ -230,6 +230,13 @@ def nngp_ntk(
     """Return (K, T), both kernels in one pass; see `nngp` and `ntk`.
 
     Peak memory is the two results and blocks of a few megabytes.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> k, t = nngp_ntk([[1.0, 0.0], [0.6, 0.8]], act.relu.normalized(), 3)
+    >>> k.round(3).tolist(), t.round(3).tolist()
+    ([[1.0, 0.381], [0.381, 1.0]], [[7.776, 1.898], [1.898, 7.776]])
     """
     network = Layers.read(
         "nngp_ntk", activation, depth, weight_var, bias_var, tangent=True

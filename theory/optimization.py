@@ -143,6 +143,11 @@ def kernel_descent_factor(min_eigenvalue: Any, max_eigenvalue: Any) -> Any:
     ------
     ValueError
         If an eigenvalue is not positive, or the largest is below the smallest.
+
+    Examples
+    --------
+    >>> kernel_descent_factor(1.0, 3.0), kernel_descent_factor(1.0, 1.0)
+    (0.25, 0.0)
     """
     who = "kernel_descent_factor"
     low = _checks.positive(who, "min_eigenvalue", min_eigenvalue)
@@ -174,6 +179,12 @@ def correlation_floor(activation: Activation, width: Any) -> Any:
     ------
     ValueError
         If an argument is outside its range, or the result leaves float64.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(correlation_floor(act.relu, 100), 6), correlation_floor(act.tanh, 100)
+    (0.01896, 0.0)
     """
     who = "correlation_floor"
     s = _checks.instance(who, "activation", activation, Activation).normalized()
@@ -204,6 +215,11 @@ def query_lower_bound(tolerance: Any, squared_correlation: Any) -> Any:
     ------
     ValueError
         If an argument is not positive, or the result leaves float64.
+
+    Examples
+    --------
+    >>> round(query_lower_bound(0.1, 1e-6), 9), query_lower_bound(0.1, 1.0)
+    (4999.0, 0.0)
     """
     who = "query_lower_bound"
     tau = _checks.positive(who, "tolerance", tolerance)
@@ -258,6 +274,11 @@ def overfitting_depth(delta: float, mu: float, s: int) -> int:
     ------
     ValueError
         If `delta` or `mu` is outside [1e-12, 1], or `s` is no positive whole number.
+
+    Examples
+    --------
+    >>> overfitting_depth(0.01, 0.25, 1), overfitting_depth(0.01, 0.25, 1000)
+    (34, 86)
     """
     who = "overfitting_depth"
     count = _checks.integer(who, "s", s, 1)
@@ -309,6 +330,11 @@ def excess_risk_terms(
     By singular values of X, never of K: relative error a few ``(n + d) eps`` times the
     condition number of X; of the bias also times ``|theta*| / |P theta*|``, and of both
     that of Sigma's quadratic form, which cancels where Sigma is nearly singular.
+
+    Examples
+    --------
+    >>> excess_risk_terms([[1.0, 0.0]], np.eye(2), [1.0, 2.0], [0.5])
+    ExcessRisk(bias=8.0, noise=0.5)
     """
     who = "excess_risk_terms"
     x = _checks.real(who, "features", features)
@@ -356,6 +382,11 @@ def excess_risk_bound(n: Any, optimum_norm: Any) -> Any:
     ------
     ValueError
         If `n` is below 4, `optimum_norm` negative, or the result beyond float64.
+
+    Examples
+    --------
+    >>> [round(excess_risk_bound(n, 0.0), 3) for n in (100, 1000, 10_000)]
+    [5.707, 0.829, 0.109]
     """
     who = "excess_risk_bound"
     count = _checks.real(who, "n", n)
@@ -377,6 +408,11 @@ def one_layer_min_eigenvalue(n: int, delta: Any, *, constant: float = 1.0) -> An
     ValueError
         If `n` is no positive whole number, `delta` outside [0, 1] or `constant` not
         positive.
+
+    Examples
+    --------
+    >>> one_layer_min_eigenvalue(2, 0.25)
+    0.0078125
     """
     who = "one_layer_min_eigenvalue"
     count = _checks.integer(who, "n", n, 1)
@@ -392,6 +428,11 @@ def arc_min_eigenvalue(delta: Any) -> Any:
     ------
     ValueError
         If `delta` is outside [0, 1].
+
+    Examples
+    --------
+    >>> round(arc_min_eigenvalue(0.25), 12)
+    0.00468914748
     """
     d = _checks.interval("arc_min_eigenvalue", "delta", delta, 0.0, 1.0)
     return _checks.like(delta, ARC_CONSTANT * d**1.5)
@@ -404,6 +445,11 @@ def separation_event_bound(n: int, delta: Any) -> Any:
     ------
     ValueError
         If `n` is no positive whole number or `delta` outside [0, 1].
+
+    Examples
+    --------
+    >>> separation_event_bound(2, 0.25)
+    0.025
     """
     count = _checks.integer("separation_event_bound", "n", n, 1)
     d = _checks.interval("separation_event_bound", "delta", delta, 0.0, 1.0)

@@ -251,7 +251,15 @@ def phase_diagram(
 
 
 def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw a phase diagram that has been computed; see `phase_diagram`."""
+    """Draw a phase diagram that has been computed; see `phase_diagram`.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> made = diagrams.diagram(act.erf, (0.0, 4.0), (0.0, 0.5), 8)
+    >>> draw_diagram(made).get_title()
+    'Phases of deep random networks: erf'
+    """
     from matplotlib.colors import LogNorm
 
     axes: Any = _axes(ax)

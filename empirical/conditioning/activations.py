@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks import Elementwise
 
 _REACH = 13.0
@@ -174,7 +175,8 @@ def named(name: str) -> Standardised:
     except ValueError:
         kink = math.nan
     if not math.isfinite(kink):
+        check_choice("named", "name", name, NAMES)
         raise ValueError(
-            f"named: `name` must be one of {', '.join(NAMES)}, but it is {name!r}"
+            f"named: `name` must give a number for <kink>, but is {name!r}"
         )
     return standardised(shifted_relu(kink), kinks=(kink,))

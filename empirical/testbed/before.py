@@ -48,9 +48,10 @@ def check_outputs(
         raise ValueError(f"outputs must be different files, but they are {told}")
     for option, path in given.items():
         if not path.absolute().parent.is_dir():
+            above = path.absolute().parent
+            how = "is a file" if above.is_file() else "does not"
             raise ValueError(
-                f"{option} must be a file in a folder that exists, but"
-                f" {path.absolute().parent} does not"
+                f"{option} must be a file in a folder that exists, but {above} {how}"
             )
         if path.is_dir():
             raise ValueError(f"{option} must be a file, but {path} is a folder")

@@ -5,13 +5,13 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from empirical.checks import nearest
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.before import check_folder, check_outputs
@@ -230,10 +230,10 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
     """
     words, names, figures = options.only or (), options.names, options.figures
     known = [c.name for c in configurations]
-    if unknown := set(names or ()) - set(known):
+    if unknown := sorted(set(names or ()) - set(known)):
         raise ValueError(
             f"no configuration of scale {options.scale} has the name"
-            f" {' or '.join(sorted(unknown))}; `list` names them all{_near(unknown, known)}"
+            f" {' or '.join(unknown)}; `list` names them all{nearest(unknown, known)}"
         )
     found = [
         c
@@ -247,20 +247,12 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
         if names is not None and (words or figures is not None):
             wanted.append(f"is named {' or '.join(names)}")
         if figures is not None:
-            shown = " or ".join(map(str, figures))
-            wanted.append(f"is for figure {shown} of the paper")
+            wanted.append(f"is for the paper's figure {' or '.join(map(str, figures))}")
         raise ValueError(
             f"no configuration of scale {options.scale} {' and '.join(wanted)}; `list`"
-            f" names them all, and their figures where they have any{_near(words, known)}"
+            f" names them all, and their figures where they have any{nearest(words, known)}"
         )
     return found
-
-
-def _near(given: Iterable[str], known: Sequence[str]) -> str:
-    """Ask whether the known names next to those given are meant."""
-    each = [get_close_matches(name, known, 1) for name in sorted(given)]
-    near = [found[0] for found in each if found and found[0] not in given]
-    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _batch(

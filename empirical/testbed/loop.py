@@ -10,7 +10,7 @@ checkpoint then holds what was drawn and seen since the last pause.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -174,9 +174,10 @@ class Trained:
 
     status: tuple[str, ...]
     steps: Integers
-    initial: Params
-    final: Params
-    buffers: Params
+    # A prompt would print them all.
+    initial: Params = field(repr=False)
+    final: Params = field(repr=False)
+    buffers: Params = field(repr=False)
 
 
 def train(

@@ -58,6 +58,10 @@ class TestActivations:
         for bad in ("swish?", "relu!", "reluinf"):
             with pytest.raises(ValueError, match="`name` must be one of relu"):
                 ec.named(bad)
+        with pytest.raises(ValueError, match=r"'rellu'\. Did you mean 'relu'"):
+            ec.named("rellu")
+        with pytest.raises(ValueError, match="must give a number for <kink>"):
+            ec.named("relu<kink>")
         with pytest.raises(ValueError, match="`function` must have a finite"):
             ec.standardised(torch.zeros_like)
         for constant in (0.1, 1e10 / 3, -7e40):

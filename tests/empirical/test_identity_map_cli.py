@@ -205,7 +205,7 @@ class TestOwnPicture:
             images.own(tmp_path / "none.png")
         bad = tmp_path / "bad.png"
         bad.write_text("no picture")
-        with pytest.raises(ValueError, match="cannot be read as a picture"):
+        with pytest.raises(ValueError, match="picture: it is of no format that"):
             images.own(bad)
 
     def test_the_command_trains_on_it_and_draws(self, colours, tmp_path, capsys):
@@ -432,7 +432,7 @@ class TestCommand:
                 ["train", "--pictures", "x.png", "--figure", "x.png"],
                 "outputs must be different files",
             ),
-            (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
+            (["list", "--figures", "44"], "scale small is for the paper's figure 44"),
             (
                 ["train", "--optimiser", "adam", "--momentum", "0.5"],
                 "changes nothing with",

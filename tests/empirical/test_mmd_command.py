@@ -480,6 +480,11 @@ class TestMisuse:
             in capsys.readouterr().err
         )
 
+    def test_a_file_is_no_folder(self, pretrain, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        assert pretrain("--side", 4, name="file/init.pt") == (2, None)
+        assert f"{tmp_path / 'file'} is a file" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         "argv",
         [
@@ -502,7 +507,7 @@ class TestMisuse:
             (["--figures", "4"], "no configuration of scale small"),
             (["--only", "bert"], "of scale small has bert in its name; `list` names"),
             (["--names", "mmd-he", "mmd"], "of scale small has the name mmd; `list`"),
-            (["--names", "mmd-hee"], "names them all. Did you mean mmd-he?"),
+            (["--names", "mmd-hee"], "names them all. Did you mean 'mmd-he'?"),
             (
                 ["--names", "mmd-he", "--only", "none"],
                 "has none in its name and is named mmd-he",

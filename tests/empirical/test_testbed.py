@@ -1287,6 +1287,14 @@ def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
     assert len(stack) == 5
 
 
+def test_what_training_returns_fits_a_prompt() -> None:
+    stack = Stack(start(), rates=RATES)
+    assert repr(stack).startswith(f"<Stack of {len(stack)} replicates, rates ")
+    done = train(Regression(), stack, optimisers.SGD(), steps=1)
+    assert repr(done).startswith("Trained(status=('finished', ")
+    assert "tensor" not in repr(done)
+
+
 @pytest.mark.parametrize(
     "rates", ["large", "0.1", True, 1j, [0.1, None, "x", 0.1, 0.1]]
 )

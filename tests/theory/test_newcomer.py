@@ -1,6 +1,7 @@
 """What a prompt says to someone who does not know the names yet."""
 
 import importlib
+import inspect
 import pydoc
 import re
 from types import ModuleType
@@ -93,3 +94,14 @@ def test_an_activation_can_be_divided_by_a_number():
 def test_axes_that_are_none_are_refused():
     with pytest.raises(ValueError, match="`ax` must be Matplotlib axes, got 3"):
         plots.dual(act.relu, ax=3)  # type: ignore[arg-type]
+
+
+def test_help_on_every_function_of_a_topic_ends_in_an_example():
+    bare = [
+        f"{topic}.{name}"
+        for topic in LISTED[: LISTED.index("hermite")]
+        for name in getattr(theory, topic).__all__
+        if inspect.isfunction(value := getattr(getattr(theory, topic), name))
+        and ">>>" not in str(value.__doc__)
+    ]
+    assert bare == []

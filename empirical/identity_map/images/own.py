@@ -55,7 +55,7 @@ def own(path: Path | str) -> Pictures:
 def _levels(path: Path) -> npt.NDArray[np.uint8]:
     """Levels of 0..255, (H, W, 3), or (H, W, 1) of words."""
     # Loaded here: only who has a picture needs it.
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
     from PIL.ImageOps import exif_transpose
 
     try:
@@ -67,7 +67,10 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
             upright = exif_transpose(opened)
             values = np.asarray(upright if words else upright.convert("RGBA"))
     except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
+        # Pillow's own words for that are the address of a buffer.
+        unknown = isinstance(error, UnidentifiedImageError)
+        why = "it is of no format that Pillow knows" if unknown else error
+        raise ValueError(f"own: {path} cannot be read as a picture: {why}") from error
     if boundless:
         raise ValueError(
             f"own: {path} must have levels of 8 or 16 bits, but it has numbers of 32, of"
