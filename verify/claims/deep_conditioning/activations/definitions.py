@@ -226,13 +226,20 @@ SLOPE = replace(
 )
 
 
-def _predict_distance(*, activation: Subject) -> Array:
-    return subject(activation).distance_map(np.array(DELTAS))
+def _predict_distance(*, activation: Subject, times: float = 1.0) -> Array:
+    return (times * subject(activation)).distance_map(np.array(DELTAS))
 
 
-def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
+def _measure_distance(*, activation: Subject, times: float = 1.0) -> Any:
+    del times  # which cancels
+    return measured("distance", DELTAS, activation=activation)
+
+
+def _wrong_distance(
+    *, activation: Subject, deltas: Points = DELTAS, times: float = 1.0
+) -> Array:
     """The difference in float64, which has no digits below delta = 1e-16."""
-    a = subject(activation)
+    a = times * subject(activation)
     return 1.0 - a.dual(1.0 - np.array(deltas)) / a.second_moment
 
 
@@ -242,9 +249,13 @@ DISTANCE = numeric(
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
     source=ours("Definition C.1"),
-    cases=grid(activation=(*SMOOTH, *KINKED)),
+    cases=(
+        *grid(activation=(*SMOOTH, *KINKED)),
+        # E s^2 of which float64 has few digits.
+        *grid(activation=("gelu", "relu"), times=1e-154),
+    ),
     predict=_predict_distance,
-    measure=partial(measured, "distance", DELTAS),
+    measure=_measure_distance,
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_distance,
     uses=("dc/defC.1",),

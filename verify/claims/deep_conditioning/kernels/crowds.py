@@ -123,6 +123,8 @@ _CASES = (
     *_of(("gelu", "sin", "erf"), (2.0, 8.0), _EVERY_TURN, 3, across=True),
     # Closed forms at any lengths, and tables of all layers: within a second.
     *_of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3),
+    # Rows whose squares' squares leave float64, nearly parallel.
+    *_of("relu", (1e200, 4e200), (1e-9, 0.3, 3.12), 2, crowd=2),
     # Between two sets, more close pairs than go through the layers together.
     *_of("sin", (0.5, 30.0), (0.02, 3.1), 1, cone=0.03, crowd=1040, across=True),
 )
