@@ -203,7 +203,7 @@ def _rounding(a: Any) -> tuple[float, float]:
     slope, out = a.derivative, (0.0, 0.0)
     edges, whole = slope._edges(RULE), a.derivative_second_moment
     for c in a.kinks if 0.0 < whole < math.inf else ():
-        step = np.abs(edges - c)[edges != c].min()
+        step = np.abs(edges - c)[edges != c].min(initial=1.0)
         steepest = float(np.abs(slope._value(np.array([c - step, c + step]))).max())
         error = EPS * abs(c) * float(gaussian.pdf(c)) * steepest * (steepest / whole)
         out = max(out, (c, error), key=lambda pair: pair[1])
