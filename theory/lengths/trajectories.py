@@ -1,5 +1,6 @@
 """Lengths and correlations layer by layer, and what an activation is at one length."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
 
     def share(gamma: float) -> float:
         at = _at(activation, gamma)
-        return min(at.nu + at.mean**2 / at.second_moment, 1.0)
+        return min(_nu(at) + at.mean**2 / at.second_moment, 1.0)
 
     _checks.instance("generalised_mu", "activation", activation, Activation)
     return _each("generalised_mu", share, gamma)
@@ -248,7 +249,13 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
     0.002585799741
     """
     _checks.instance("rest_share", "activation", activation, Activation)
-    return _each("rest_share", lambda g: _at(activation, g).nu, gamma)
+    return _each("rest_share", lambda g: _nu(_at(activation, g)), gamma)
+
+
+def _nu(at: Activation) -> float:
+    # NaN, for which `gamma` is named, where squares leave float64.
+    known = math.isfinite(at._rest) and math.isfinite(at.second_moment)
+    return at.nu if known else math.nan
 
 
 def _at(activation: Activation, gamma: float) -> Activation:
