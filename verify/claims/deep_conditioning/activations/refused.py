@@ -184,8 +184,8 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
             ("a whole number beyond", [[10**400, 1]], "got [[1000"),
             ("what says nothing", _Unsaid(), "of type _Unsaid."),
             # Shapes.
-            ("three axes", np.zeros((2, 3, 4)), "got shape (2, 3, 4)."),
-            ("no rows", [], "got shape (0,)."),
+            ("three axes", np.zeros((2, 3, 4)), "got (2, 3, 4)."),
+            ("no rows", [], "got (0,)."),
         ),
         ("lengths:unstable_length", "c"): (
             ("infinity alone", _INF, "got inf."),
