@@ -6,7 +6,6 @@ complex numbers and masked entries would all become numbers of another meaning. 
 name the function, the argument, what was required and what came.
 """
 
-import difflib
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from theory._naming import nearest
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -289,8 +290,8 @@ def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
     """Return one of the known names, and suggest one that is near."""
     if isinstance(value, str) and value in known:
         return value
-    near = difflib.get_close_matches(str(value).lower()[:80], known, 1)
-    hint = f"Did you mean {near[0]!r}?" if isinstance(value, str) and near else ""
+    near = nearest(value, known) if isinstance(value, str) else ""
+    hint = f"Did you mean {near!r}?" if near else ""
     options = ", ".join(map(repr, known))
     raise refuse(who, name, f"be one of {options}", value, hint)
 

@@ -55,7 +55,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("depht", ("x", "depth")), nearest("a", ("x",))
     ('depth', '')
     """
-    return next(iter(difflib.get_close_matches(name.lower(), list(known), 1)), "")
+    near = difflib.get_close_matches(name.lower()[:80], list(known), 1)
+    return near[0] if near else ""
 
 
 def publish(module: dict[str, Any], *taken: str) -> None:
