@@ -6,9 +6,9 @@ function. Numbers scale and shift them, as in ``2 * sigmoid - 1``; sums and prod
 are functions of one's own: ``from_function(lambda x: relu(x) * tanh(x))``.
 """
 
-import difflib as _difflib
 from types import ModuleType as _Module
 
+from theory._naming import nearest as _nearest
 from theory.activations import definitions as _definitions
 from theory.activations.affine import Affine as Affine
 from theory.activations.base import Activation as Activation
@@ -43,8 +43,8 @@ def __getattr__(name: str) -> Activation:
     """Return a named activation, as `theory.activations.definitions` holds it."""
     known = _ALIASES.get(name, name)
     if known not in NAMES:
-        near = _difflib.get_close_matches(name.lower(), __dir__())
-        hint = f": did you mean {' or '.join(near)}?" if near else ""
+        near = _nearest(name, __dir__())
+        hint = f": did you mean {near}?" if near else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(_definitions, known)
 
