@@ -1008,3 +1008,15 @@ def test_panels_that_a_rule_joins_next_to_kinks_count_as_one(monkeypatch) -> Non
     monkeypatch.setattr(slope_tables, "PANELS", 20)
     with pytest.raises(ValueError, match="at which 20 panels resolve"):
         slope_tables._by_plane(a, lengths, 0.5)
+
+
+def test_slopes_far_from_short_rows_are_not_negative() -> None:
+    # E s'^2 goes from 1e-300 to 1e-100 on one panel of lengths, beside a constant.
+    a = act.from_function(
+        lambda x: 3.0 + 1e-5 * np.maximum(x - 0.9313230787818676, 0.0),
+        kinks=0.9313230787818676,
+    )
+    x = np.array([[1.0, 0.2], [0.01, -0.02]]) * math.sqrt(2.0 / 1.04)
+    t, k = kernels.ntk(x, a, 1), kernels.nngp(x, a, 1)
+    assert t[0] == pytest.approx(k[0], rel=1e-10)
+    assert t[1, 1] == pytest.approx(9.0, rel=1e-13)

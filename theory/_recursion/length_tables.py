@@ -303,7 +303,8 @@ class LengthPanel:
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        found = self._read(4, logs)
+        # A kink far from short rows leaves less than the rounding of the longest one's.
+        found = np.maximum(self._read(4, logs), 0.0)
         if self._steep:
             found = found * np.exp(self._read(0, logs))
         return np.ldexp(found, -2 * self._sampled[-1])
