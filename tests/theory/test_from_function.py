@@ -410,6 +410,24 @@ PARABOLAS = {
 }
 
 
+def test_kinks_found_in_values_that_hardly_vary_are_not_taken_for_exact():
+    kink = 0.9313230787818676
+
+    def bend(x):
+        return 1e-5 * np.maximum(x - kink, 0.0)
+
+    a = act.from_function(lambda x: 3.0 + bend(x))
+    # Its variance would be 4e-10 off.
+    assert a.found != (kink,)
+    with pytest.raises(ValueError, match="must vary more beside its mean"):
+        a.dual(0.5)
+    named = act.from_function(lambda x: 3.0 + bend(x), kinks=kink)
+    alone = act.from_function(bend, kinks=kink)
+    # Slopes of lines are known to 1e-12 of themselves.
+    assert isinstance(named, PiecewisePolynomial)
+    assert named.variance == pytest.approx(alone.variance, rel=4e-12)
+
+
 @pytest.mark.parametrize("name", PARABOLAS)
 @pytest.mark.parametrize("given", [False, True])
 def test_parabolas_that_join_with_their_slopes_are_recognised(name, given):

@@ -15,6 +15,8 @@ from theory.meshes import RESOLVED, Mesh
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
+EPS = float(np.finfo(np.float64).eps)
+
 WIDEST = 1e4
 """Deviation of the widest Gaussian within whose reach the pieces are linear."""
 
@@ -71,7 +73,14 @@ def recognise(
         out = PiecewisePolynomial(name, 0, (lines[0][1],), kinks, jumps)
     else:
         return None
-    return out if _agrees(out, f, near) else None
+    return out if _agrees(out, f, near) and not _blurred(out, octaves) else None
+
+
+def _blurred(a: PiecewisePolynomial, octaves: Octaves) -> bool:
+    """Whether rounding of values that hardly vary moves a kink that was found in them."""
+    if not a.m or set(a.kinks) <= set(octaves.named):
+        return False
+    return EPS * abs(a.mean) > 5.0 * octaves.noise * math.sqrt(a.variance)
 
 
 def _is_polynomial(mesh: Mesh, degree: int) -> bool:
