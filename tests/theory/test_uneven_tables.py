@@ -1020,3 +1020,24 @@ def test_slopes_far_from_short_rows_are_not_negative() -> None:
     t, k = kernels.ntk(x, a, 1), kernels.nngp(x, a, 1)
     assert t[0] == pytest.approx(k[0], rel=1e-10)
     assert t[1, 1] == pytest.approx(9.0, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["asinh", "gelu", "selu", "hard_tanh"])
+def test_rows_at_which_a_function_is_straight_share_a_panel(name: str) -> None:
+    a = getattr(act, name)
+    least = length_tables.straight(a)
+    logs = np.array([least + 0.3, least - 20.4, -300.7])
+    # Multiples, as far as rounding goes: E s(r Z)^2 / r^2 from the slopes beside zero.
+    beside = a.derivative(np.array([-1e-40, 1e-40]))
+    found = length_tables.Lengths(a).gain(logs)
+    assert found == pytest.approx(0.5 * math.log((beside**2).mean()), rel=0, abs=1e-15)
+    length_tables.panel.cache_clear()
+    x = np.array([[1.0, 0.2], [0.01, -0.02]])
+    kernels.nngp(x, a, 150, weight_var=0.05)
+    assert length_tables.panel.cache_info().misses < 80
+
+
+def test_functions_that_are_straight_nowhere_share_no_panel() -> None:
+    own = act.from_function(lambda x: np.tanh(x) + 0.1 * np.abs(x - 0.1), kinks=0.1)
+    for a in (act.cos, act.relu_squared, act.log_cosh, act.normrelu(), own):
+        assert length_tables.straight(a) == -math.inf
