@@ -491,6 +491,26 @@ def test_slopes_of_the_variance_that_cancel_are_small_and_not_infinite(
     assert found.phase == "chaotic"
 
 
+@pytest.mark.parametrize(
+    ("kink", "q"), [(3.0, 0.05), (3.0, 0.01), (1.0, 0.01), (36.0, 30.0)]
+)
+def test_slopes_of_normrelu_at_its_edge_have_their_digits(kink: float, q: float):
+    """Where hardly any input passes the kink, a table of rounding gave 4e8 for 0.98."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = phase.edge_curve(q, act.normrelu(kink))
+    with mp.workdps(400):
+        c, r = mp.mpf(kink), mp.sqrt(mp.mpf(q))
+        shift = c * mp.ncdf(-c) - mp.npdf(c)
+        share, density = mp.ncdf(-c / r), mp.npdf(c / r)
+        # E s s' x = lambda^2 (q share + b r density), over E s'^2 = lambda^2 share.
+        true = 1 + shift * density / (r * share)
+        norm = 1 / ((1 + c * c) * mp.ncdf(-c) - c * mp.npdf(c) - shift**2)
+        weight = 1 / (norm * share)
+        assert abs(found.chi_q - true) <= 1e-12 * max(1, abs(true))
+        assert abs(found.weight_var / weight - 1) <= 1e-12
+
+
 @pytest.mark.parametrize("kink", [5.0, 20.0, 31.0, 36.0])
 def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
     """They were zero from 26 deviations on, where no quadrature sees them."""
