@@ -622,3 +622,33 @@ def test_variances_that_no_layer_reaches_are_not_asked_for():
     cos = math.exp(-800.0 * found.variance)
     swing = act.tanh.scaled(found.variance).second_moment + (1.0 + cos**4) / 2.0
     assert found.variance == pytest.approx(2.0 * swing + 0.1, rel=1e-13)
+
+
+@pytest.mark.parametrize(("q", "error"), [(1e-16, 1e-8), (1e-10, 1e-11), (1e-3, 1e-11)])
+def test_edges_of_a_function_by_values_whose_slope_vanishes_at_zero(q, error):
+    """E cosh^2 = (1 + e^2q) / 2 and E sinh^2 = (e^2q - 1) / 2."""
+    found = phase.edge_curve(q, act.from_function(np.cosh))
+    with mp.workdps(40):
+        weight = 2 / mp.expm1(2 * mp.mpf(q))
+        energy = weight * (1 + mp.exp(2 * mp.mpf(q))) / 2
+        assert abs(found.weight_var / weight - 1) <= error
+        assert abs(found.bias_var - (q - energy)) <= error * energy
+
+
+@pytest.mark.parametrize("q", [1e-3, 1.0, 1e4])
+def test_edges_of_a_mean_that_outweighs_the_variance(q):
+    """Of softplus, by Gauss's rule: the bias variance is negative, and larger than q."""
+    found = phase.edge_curve(q, act.softplus)
+    with mp.workdps(25):
+        root = mp.sqrt(mp.mpf(q))
+        cuts = sorted({v / root for v in (-40, -10, -4, 0, 4, 10, 40) if v < 14 * root})
+        ends = sorted({*(c for c in cuts if abs(c) < 14), *range(-14, 15, 2)})
+
+        def mean(f):
+            return mp.quad(lambda z: f(root * z) * mp.npdf(z), ends)
+
+        energy = mean(lambda x: (max(x, 0) + mp.log1p(mp.exp(-abs(x)))) ** 2)
+        weight = 1 / mean(lambda x: (1 / (1 + mp.exp(-x))) ** 2)
+        size = max(q, weight * energy)
+        assert abs(found.weight_var / weight - 1) <= 1e-13
+        assert abs(found.bias_var - (q - weight * energy)) <= 1e-14 * size
