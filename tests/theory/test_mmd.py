@@ -459,5 +459,5 @@ def test_chains_of_a_hundred_layers_are_exact_products(start):
         }[start]
         product *= before * on * (variance + Fraction(1e-3) / before)
         exact.append(product)
-    for layers, (given, true) in enumerate(zip(found[::-1], exact, strict=True), 1):
-        assert abs(Fraction(float(given)) / true - 1) <= layers * 2.0**-52
+    for layers, (got, true) in enumerate(zip(found[::-1], exact, strict=True), 1):
+        assert abs(Fraction(float(got)) / true - 1) <= layers * 2.0**-52
