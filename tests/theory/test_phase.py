@@ -511,6 +511,35 @@ def test_slopes_of_normrelu_at_its_edge_have_their_digits(kink: float, q: float)
         assert abs(found.weight_var / weight - 1) <= 1e-12
 
 
+@pytest.mark.parametrize("q", [0.01, 0.02, 0.05, 0.2])
+@pytest.mark.parametrize("kink", [2.0, 3.0])
+def test_slopes_of_a_function_that_is_flat_up_to_a_kink_have_their_digits(kink, q):
+    """They were 6e9 for -14, where no table of values near rounding has a sign."""
+
+    def f(x):
+        return np.where(x > kink, np.tanh(np.maximum(x - kink, 0.0)), 0.0) - 0.25
+
+    def slope(x):
+        return np.where(x > kink, 1.0 - np.tanh(x - kink) ** 2, 0.0)
+
+    own = act.from_function(f, kinks=(kink,), derivative=slope)
+    found = phase.edge_curve(q, own)
+    with mp.workdps(30):
+        root = mp.sqrt(mp.mpf(q))
+        start = kink / root
+        ends = [start + k / start for k in (0, 1, 2, 4, 8, 16, 32, 64, 120)]
+
+        def mean(g):
+            return mp.quad(lambda z: g(root * z - kink) * mp.npdf(z), ends)
+
+        first = mean(lambda x: mp.sech(x) ** 4)
+        change = mean(
+            lambda x: (mp.tanh(x) - mp.mpf(0.25)) * mp.sech(x) ** 2 * (x + kink)
+        )
+        true = change / (q * first)
+    assert abs(found.chi_q - true) <= 1e-10 * max(1, abs(true))
+
+
 @pytest.mark.parametrize("kink", [5.0, 20.0, 31.0, 36.0])
 def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
     """They were zero from 26 deviations on, where no quadrature sees them."""
