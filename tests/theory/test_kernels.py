@@ -1336,3 +1336,24 @@ def test_close_rows_far_out_on_a_wave_take_few_values():
         assert found[0, 1] == pytest.approx(known, rel=1e-12)
     # Two waves on 40 deviations, with some values for each: not all pairs of panels.
     assert sum(asked) < 10_000_000
+
+
+@pytest.mark.parametrize("depth", [1000, 20_000, 29_000])
+def test_tangent_kernels_of_tens_of_thousands_of_layers(depth):
+    """Layer by layer with 40 digits, where the dual is r (1 - mu (1 - r)), D = 1 + mu."""
+    mu = 1.0 / 64.0
+    quadratic = act.HermiteMixture((0.0, math.sqrt(1.0 - mu), math.sqrt(mu)))
+    for rho in (0.9, -0.9, 1.0 - 1e-6):
+        with mpmath.workdps(40):
+            r = t = mpmath.mpf(rho)
+            share, top, m = (mpmath.mpf(v) for v in (1.0, 1.0, mu))
+            for _ in range(depth):
+                slope = 1 - m + 2 * m * r
+                r = r * (1 - m + m * r)
+                t, top = r + slope * t, 1 + (1 + m) * top
+            share = t / top
+        found = kernels.ntk_map(rho, quadratic, depth, normalized=True)
+        if abs(share) > 1e-307:
+            assert abs(found / share - 1) <= 1e-12
+        else:
+            assert abs(found - share) <= 1e-307

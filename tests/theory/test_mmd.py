@@ -442,3 +442,22 @@ def test_distances_keep_their_digits_in_thousands_of_dimensions(error):
     assert error(mmd.median_bandwidth(x, y, rule="lower"), lower) <= 8 * EPS
     gap = -sum(mpmath.expm1(-length[k] / 2) for k in ((0, 1), (2, 3))) / 2
     assert error(mmd.estimator_gap(x, y, 1.0), gap) <= 16 * EPS
+
+
+@pytest.mark.parametrize("start", ["he", "xavier", "minimum"])
+def test_chains_of_a_hundred_layers_are_exact_products(start):
+    widths = [2 + (37 * k * k) % 1013 for k in range(101)]
+    found = mmd.jacobian_chain(widths, start, noise=1e-3)
+    product, exact = Fraction(1), []
+    for k in range(100, 0, -1):
+        before, after = widths[k - 1], widths[k]
+        on = Fraction(1) if k == 1 else Fraction(1, 2)
+        variance = {
+            "he": Fraction(2, before),
+            "xavier": Fraction(2, before + after),
+            "minimum": 1 / (before * on),
+        }[start]
+        product *= before * on * (variance + Fraction(1e-3) / before)
+        exact.append(product)
+    for layers, (got, true) in enumerate(zip(found[::-1], exact, strict=True), 1):
+        assert abs(Fraction(float(got)) / true - 1) <= layers * 2.0**-52

@@ -491,6 +491,55 @@ def test_slopes_of_the_variance_that_cancel_are_small_and_not_infinite(
     assert found.phase == "chaotic"
 
 
+@pytest.mark.parametrize(
+    ("kink", "q"), [(3.0, 0.05), (3.0, 0.01), (1.0, 0.01), (36.0, 30.0)]
+)
+def test_slopes_of_normrelu_at_its_edge_have_their_digits(kink: float, q: float):
+    """Where hardly any input passes the kink, a table of rounding gave 4e8 for 0.98."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = phase.edge_curve(q, act.normrelu(kink))
+    with mp.workdps(400):
+        c, r = mp.mpf(kink), mp.sqrt(mp.mpf(q))
+        shift = c * mp.ncdf(-c) - mp.npdf(c)
+        share, density = mp.ncdf(-c / r), mp.npdf(c / r)
+        # E s s' x = lambda^2 (q share + b r density), over E s'^2 = lambda^2 share.
+        true = 1 + shift * density / (r * share)
+        norm = 1 / ((1 + c * c) * mp.ncdf(-c) - c * mp.npdf(c) - shift**2)
+        weight = 1 / (norm * share)
+        assert abs(found.chi_q - true) <= 1e-12 * max(1, abs(true))
+        assert abs(found.weight_var / weight - 1) <= 1e-12
+
+
+@pytest.mark.parametrize("q", [0.01, 0.02, 0.05, 0.2])
+@pytest.mark.parametrize("kink", [2.0, 3.0])
+def test_slopes_of_a_function_that_is_flat_up_to_a_kink_have_their_digits(kink, q):
+    """They were 6e9 for -14, where no table of values near rounding has a sign."""
+
+    def f(x):
+        return np.where(x > kink, np.tanh(np.maximum(x - kink, 0.0)), 0.0) - 0.25
+
+    def slope(x):
+        return np.where(x > kink, 1.0 - np.tanh(x - kink) ** 2, 0.0)
+
+    own = act.from_function(f, kinks=(kink,), derivative=slope)
+    found = phase.edge_curve(q, own)
+    with mp.workdps(30):
+        root = mp.sqrt(mp.mpf(q))
+        start = kink / root
+        ends = [start + k / start for k in (0, 1, 2, 4, 8, 16, 32, 64, 120)]
+
+        def mean(g):
+            return mp.quad(lambda z: g(root * z - kink) * mp.npdf(z), ends)
+
+        first = mean(lambda x: mp.sech(x) ** 4)
+        change = mean(
+            lambda x: (mp.tanh(x) - mp.mpf(0.25)) * mp.sech(x) ** 2 * (x + kink)
+        )
+        true = change / (q * first)
+    assert abs(found.chi_q - true) <= 1e-10 * max(1, abs(true))
+
+
 @pytest.mark.parametrize("kink", [5.0, 20.0, 31.0, 36.0])
 def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
     """They were zero from 26 deviations on, where no quadrature sees them."""
@@ -602,3 +651,33 @@ def test_variances_that_no_layer_reaches_are_not_asked_for():
     cos = math.exp(-800.0 * found.variance)
     swing = act.tanh.scaled(found.variance).second_moment + (1.0 + cos**4) / 2.0
     assert found.variance == pytest.approx(2.0 * swing + 0.1, rel=1e-13)
+
+
+@pytest.mark.parametrize(("q", "error"), [(1e-16, 1e-8), (1e-10, 1e-11), (1e-3, 1e-11)])
+def test_edges_of_a_function_by_values_whose_slope_vanishes_at_zero(q, error):
+    """E cosh^2 = (1 + e^2q) / 2 and E sinh^2 = (e^2q - 1) / 2."""
+    found = phase.edge_curve(q, act.from_function(np.cosh))
+    with mp.workdps(40):
+        weight = 2 / mp.expm1(2 * mp.mpf(q))
+        energy = weight * (1 + mp.exp(2 * mp.mpf(q))) / 2
+        assert abs(found.weight_var / weight - 1) <= error
+        assert abs(found.bias_var - (q - energy)) <= error * energy
+
+
+@pytest.mark.parametrize("q", [1e-3, 1.0, 1e4])
+def test_edges_of_a_mean_that_outweighs_the_variance(q):
+    """Of softplus, by Gauss's rule: the bias variance is negative, and larger than q."""
+    found = phase.edge_curve(q, act.softplus)
+    with mp.workdps(25):
+        root = mp.sqrt(mp.mpf(q))
+        cuts = sorted({v / root for v in (-40, -10, -4, 0, 4, 10, 40) if v < 14 * root})
+        ends = sorted({*(c for c in cuts if abs(c) < 14), *range(-14, 15, 2)})
+
+        def mean(f):
+            return mp.quad(lambda z: f(root * z) * mp.npdf(z), ends)
+
+        energy = mean(lambda x: (max(x, 0) + mp.log1p(mp.exp(-abs(x)))) ** 2)
+        weight = 1 / mean(lambda x: (1 / (1 + mp.exp(-x))) ** 2)
+        size = max(q, weight * energy)
+        assert abs(found.weight_var / weight - 1) <= 1e-13
+        assert abs(found.bias_var - (q - weight * energy)) <= 1e-14 * size

@@ -5,6 +5,7 @@ import math
 import time
 import warnings
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -698,3 +699,72 @@ def test_low_degrees_of_a_clipped_unit_have_their_digits(dim):
     assert cut < 1e-12
     eigenvalue = spectrum.nngp_eigenvalues(unit.normalized(), 1, degree, dim)
     assert eigenvalue == pytest.approx(exact, rel=cut + 1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 10])
+@pytest.mark.parametrize("kink", [-1.5, 0.7, 3.0])
+def test_one_layer_of_normrelu_has_an_integral_without_a_dual(kink, dim):
+    r"""The second derivative of its dual is exp(-c^2 / (1 + t)) / sqrt(1 - t^2), a density.
+
+    Integrated by parts twice, its projection in d + 4 dimensions on degree k - 2 is the
+    eigenvalue up to d (d + 2): 40 digits by Gauss's rule, whose zonal polynomials are
+    those of mpmath.
+    """
+    unit = act.normrelu(kink)
+    # As the docstring has it of kinks elsewhere than at zero.
+    for degree, error in ((2, 1e-12), (7, 1e-11), (24, 1e-6)):
+        with mpmath.workdps(40):
+            c, e = mpmath.mpf(kink), mpmath.mpf(dim + 4)
+            tail, density = mpmath.ncdf(-c), mpmath.npdf(c)
+            spread = (1 + c * c) * tail - c * density - (c * tail - density) ** 2
+
+            def integrand(angle, c=c, e=e, n=degree - 2):
+                t = mpmath.cos(angle)
+                zonal = mpmath.gegenbauer(n, e / 2 - 1, t)
+                away = 2 * mpmath.cos(angle / 2) ** 2
+                return mpmath.exp(-c * c / away) * zonal * mpmath.sin(angle) ** (e - 3)
+
+            ends = mpmath.linspace(0, mpmath.pi, 9)
+            total = mpmath.quad(integrand, ends, method="gauss-legendre")
+            total /= mpmath.gegenbauer(degree - 2, e / 2 - 1, 1)
+            total /= mpmath.beta((e - 1) / 2, mpmath.mpf(1) / 2)
+            true = total / (2 * mpmath.pi * spread * dim * (dim + 2))
+        found = spectrum.nngp_eigenvalues(unit, 1, degree, dim)
+        assert abs(found / true - 1) <= error, (degree, float(found / true - 1))
+
+
+@pytest.mark.parametrize("dim", [1000, 10_000])
+@pytest.mark.parametrize("kink", [-1.5, 3.0])
+def test_layers_of_normrelu_have_composed_series(kink, dim, monkeypatch):
+    """Coefficients of one layer are Hermite polynomials at the kink; 60 digits in Arb."""
+    order, unit = 160, act.normrelu(kink)
+    monkeypatch.setattr(flint.ctx, "cap", order)
+    with flint.ctx.workprec(250):
+        c, root = flint.arb(kink), flint.arb(2).sqrt()
+        tail = (c / root).erfc() / 2
+        density = (-c * c / 2).exp() / (2 * flint.arb.pi()).sqrt()
+        spread = (1 + c * c) * tail - c * density - (c * tail - density) ** 2
+        b, low, high = [flint.arb(0), tail**2 / spread], flint.arb(0), flint.arb(1)
+        for n in range(2, order):
+            b.append((high * density) ** 2 / (spread * n * (n - 1)))
+            rest = c * high - flint.arb(n - 2).sqrt() * low
+            low, high = high, rest / flint.arb(n - 1).sqrt()
+        dual = flint.arb_series(b, order)
+        slope = flint.arb_series([n * b[n] for n in range(1, order)], order)
+        kernel = dual
+        tangent = dual + flint.arb_series([0, 1], order) * slope
+        for depth in (1, 2, 3):
+            for which, series in (("nngp", kernel), ("ntk", tangent)):
+                asked = getattr(spectrum, f"{which}_eigenvalues")
+                for degree in (1, 2, 25, 60):
+                    total = flint.arb(0)
+                    for n in range(degree, order - 1, 2):
+                        # E t^n P_k of a uniform t.
+                        half = flint.arb(dim) / 2
+                        j = (n - degree) // 2
+                        weight = flint.arb(n + 1).lgamma() - flint.arb(j + 1).lgamma()
+                        weight += half.lgamma() - (half + degree + j).lgamma()
+                        total += (weight - n * flint.arb(2).log()).exp() * series[n]
+                    found = asked(unit, depth, degree, dim, log=True)
+                    assert abs(float(flint.arb(found) - total.log())) <= 1e-12
+            tangent, kernel = dual(kernel) + tangent * slope(kernel), dual(kernel)

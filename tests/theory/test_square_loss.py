@@ -490,3 +490,17 @@ def test_multipliers_whose_sums_alone_leave_float64(rho, outputs):
 
 def test_the_least_decay_is_not_lost():
     assert sl.torch_scale("mean", 5e-324, 2, 0.1).penalty == 5e-324
+
+
+@pytest.mark.parametrize("angle", [0.3, 1e-3, 1e-8])
+def test_residuals_of_an_example_that_is_nearly_across_keep_what_there_is(angle):
+    """One layer: D = cot of the angle by which the example misses being across V."""
+    v, x = [[0.6, 0.8]], [0.8 + 0.6 * angle, -0.6 + 0.8 * angle]
+    with mpmath.workdps(40):
+        a, b = ([mpmath.mpf(c) for c in w] for w in (v[0], x))
+        size = mpmath.hypot(*a)
+        along = mpmath.fdot(a, b) / size
+        across = (a[0] * b[1] - a[1] * b[0]) / size
+        exact = abs(across / along)
+    found = sl.per_sample_residual([v], [x])[0, 0]
+    assert abs(found - exact) <= 4.0 * 2.0**-52 * (1.0 + exact * exact)

@@ -308,6 +308,16 @@ def test_weights_next_to_zero_have_directions(size):
     assert flow.rho_at(0.0) == pytest.approx(5.0**0.5 * size, rel=1e-15, abs=5e-324)
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e-200])
+def test_products_of_norms_below_float64_rest_at_b_over_s_without_decay(size):
+    """The penalty's part is 0 times infinity there: the resting norm was not a number."""
+    start = [[[size]], [[size]], [[size]]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flow = sl.unnormalised_flow(start, [[0.5]], [1], 0.0, t_end=1.0)
+    assert flow.rho_equilibrium([0.0, 1.0]).tolist() == [2.0, 2.0]
+
+
 def test_steps_beyond_float64_are_taken_smaller_without_numpys_words():
     """At rest the integrator tries steps of 1e285, and what it multiplies overflows."""
     with warnings.catch_warnings():

@@ -240,7 +240,7 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
     for n in (NODES, MOST):
         y = nodes(n)
         try:
-            total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
+            total, _ = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
         except ValueError:  # what is needed of the panel may be within float64
             return None
         least = float(total.min())
@@ -255,9 +255,10 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
 
 
 def together(a: Any, r: Array, *, slope: bool = False) -> Array:
-    """Return E s(r Z)^2, or E s(r Z) s'(r Z) r Z, for r within a few octaves, (n,).
+    """Return E s(r Z)^2, or E s(r Z) s'(r Z) r Z, for r within a few octaves, (2, n).
 
-    By one rule for all of them: the function is evaluated once.
+    By one rule for all of them: the function is evaluated once. The second row is the
+    mean of the absolute values that are added up.
 
     Raises
     ------
@@ -298,7 +299,7 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
                 sums.transpose(1, 0, 2), key=lambda s: float(np.sum(s[1]))
             )
         if np.isfinite(total).all() and np.all(outside <= TAIL * size):
-            return np.asarray(total, dtype=np.float64)
+            return np.array([total, size])
     raise TooLarge(
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
         f" activation grows too fast for {high * high:.3g}."

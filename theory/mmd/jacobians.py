@@ -124,7 +124,7 @@ def jacobian_chain(
     Notes
     -----
     Exact for zero biases and masks independent of the weights that follow, each unit on
-    half of the time; a few eps of rounding.
+    half of the time; an eps of rounding a layer.
 
     Examples
     --------

@@ -97,8 +97,8 @@ class Curve:
     """A function of q, tabulated in t = log q panel by panel on demand.
 
     To rounding of its smallest value on a panel, or, with `signed`, of its largest. By a
-    quadrature of what is positive and negative, to rounding of that one's `size`: what is
-    no more is zero.
+    quadrature of what is positive and negative, to rounding of the smallest `size` of what
+    is added up: a value that is no more than rounding of its own is zero.
     """
 
     function: Callable[[Array], Array]
@@ -144,14 +144,15 @@ class Curve:
             return None, math.inf
         size = np.zeros_like(t) if self.size is None else self.size(np.exp(t))
         values[np.abs(values) <= ROUNDING * size] = 0.0
-        power = 0.0
-        if values.min() > 1e-300:
-            power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
+        power, own = 0.0, values if self.size is None else size
+        steep = own.min() > 1e-300
+        if steep:
+            power = math.log(own[0] / own[-1]) / float(t[0] - t[-1])
         growth = np.exp(power * (t - 0.5 * (low + high)))
-        flat, least = values / growth, float((size / growth).max())
+        flat, sizes = values / growth, np.abs(own / growth)
         row = _chebyshev.chebyshev(NODES) @ flat
-        sizes = np.abs(flat)
-        scale = max(float(sizes.max() if self.signed else sizes.min()), least, 1e-300)
+        relative = not self.signed or (steep and self.size is not None)
+        scale = max(float(sizes.min() if relative else sizes.max()), 1e-300)
         panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
         return panel, float(np.abs(row[-3:]).max()) / scale
 
@@ -205,7 +206,7 @@ class Moments:
         return not (shift or closed)
 
     def _together(self, of: str) -> Callable[[Array], Array]:
-        """Return E s^2, E s'^2 or E s s' x of many variances within a panel."""
+        """Return E s^2, E s'^2, E s s' x or its size of variances within a panel."""
 
         def function(q: Array) -> Array:
             high = float(q.max())
@@ -215,8 +216,9 @@ class Moments:
                     # Panels on which slopes are known out there; short ones lose digits.
                     most = max(high, 1.0)
                     f = self.at(most).derivative
-                    return together(f, np.sqrt(q / most)) / most
-                return together(self.activation, np.sqrt(q), slope=of == "change")
+                    return together(f, np.sqrt(q / most))[0] / most
+                found = together(self.activation, np.sqrt(q), slope=of != "value")
+                return found[int(of == "size")]
             except TooLarge:
                 return np.full(q.shape, np.inf)
             except ValueError as error:
@@ -263,18 +265,12 @@ class Moments:
         A table of its own: that of E s^2 loses two digits when it is differentiated.
         """
         if self._by_values:
-            return Curve(self._together("change"), signed=True, size=self._size)
+            sizes = self._together("size")
+            return Curve(self._together("change"), signed=True, size=sizes)
         a = self.activation
         return Curve(
             _each(lambda q: q * float(a.length_map_derivative(q))), signed=True
         )
-
-    def _size(self, q: Array) -> Array:
-        """Return the largest that E s s' x may be, or E s^2 where s' has no energy."""
-        value = self.second.function(q)
-        if math.isinf(self.activation.derivative_second_moment):
-            return value
-        return np.sqrt(value * q * self.slope.function(q))
 
     @cached_property
     def _linear(self) -> PiecewisePolynomial | None:
@@ -286,25 +282,27 @@ class Moments:
         jumps = tuple(scale * jump for jump in a.jumps)
         return PiecewisePolynomial(a.name, 1, poly, a.kinks, jumps)
 
-    def slope_beyond(self, q: float) -> float:
-        """Return E s'^2 where it is next to nothing.
+    def slopes(self, q: Array) -> Array:
+        """Return E s'^2, by closed forms of kinks so far out that no table sees them."""
+        out = self.slope.read(np.log(q))[0]
+        if self._linear is not None:
+            for i in np.flatnonzero(out == 0.0):
+                out[i] = self._linear._scaled(q[i]).derivative_second_moment / q[i]
+        return out
 
-        By closed forms, of a piecewise linear function with kinks so far out that no
-        quadrature sees them; zero of other functions.
-        """
+    def changes(self, q: Array) -> Array:
+        """Return the derivative of E s^2 in q."""
+        out = self.second_slope.read(np.log(q))[0] / q
         a = self._linear
         if a is None:
-            return 0.0
-        return a._scaled(q).derivative_second_moment / q
-
-    def change_beyond(self, q: float) -> float:
-        """Return the derivative of E s^2 in q there."""
-        a = self._linear
-        if a is None:
-            return 0.0
-        at = gaussian.pdf(np.array(a.kinks) / math.sqrt(q)) / math.sqrt(q)
-        bends = np.array(a.jumps) * a._value(np.array(a.kinks)) @ at
-        return self.slope_beyond(q) + float(bends)
+            return out
+        kinks, root = np.array(a.kinks), np.sqrt(q)[:, np.newaxis]
+        bends = np.array(a.jumps) * a._value(kinks) * gaussian.pdf(kinks / root) / root
+        slopes = self.slopes(q)
+        closed, size = slopes + bends.sum(axis=1), slopes + np.abs(bends).sum(axis=1)
+        # The table has what cancels, but no digits where hardly any input passes a kink.
+        resolved = (out != 0.0) & (np.abs(out - closed) <= 1e-9 * size)
+        return np.where(resolved, out, closed)
 
     @cached_property
     def at_zero(self) -> tuple[float, float]:

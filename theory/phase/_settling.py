@@ -33,10 +33,7 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     out[zero] = w[zero] * m.at_zero[1]
     at = q[inside]
     known = m.activation._closed_slopes(at)
-    change = m.second_slope.read(np.log(at))[0] / at if known is None else known[1]
-    out[inside] = change
-    for i in np.flatnonzero(out == 0.0):
-        out[i] = m.change_beyond(float(q[i]))
+    out[inside] = m.changes(at) if known is None else known[1]
     return np.where(zero, out, w * out)
 
 

@@ -53,9 +53,7 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
     if math.isinf(m.activation.derivative_second_moment):
         out[inside] = np.inf
     else:
-        out[inside] = m.slope.read(np.log(q[inside]))[0]
-        for i in np.flatnonzero(out == 0.0):
-            out[i] = m.slope_beyond(float(q[i]))
+        out[inside] = m.slopes(q[inside])
     return w * out
 
 

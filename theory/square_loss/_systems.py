@@ -105,7 +105,8 @@ def free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
         # 1 / (rho sum rho_k^-2), whose powers leave float64 where the least norm is tiny.
         shares = np.sum((least[..., np.newaxis] / norms) ** 2, axis=-1)
         with np.errstate(divide="ignore", over="ignore"):
-            held = f @ labels - decay * len(weights) * (least / others / shares)
+            pull = decay * len(weights) * (least / others / shares) if decay else 0.0
+            held = f @ labels - pull
         # A network without outputs decays to zero, or stays.
         dead = 0.0 if decay else rho(y)
         return np.where(s > 0.0, held, dead) / np.where(s > 0.0, s, 1.0)

@@ -100,8 +100,9 @@ def per_sample_residual(directions: Sequence[Any], x: Any) -> Array:
 
     Notes
     -----
-    From the difference, not from the root of one: absolute error a few eps times
-    ``|df_j/dV_k| / |f_j|``, where the second form loses half of the digits near 0.
+    From the difference, not from the root of one, which loses half of the digits near 0:
+    absolute error a few eps times ``|df_j/dV_k| / |f_j|``, and again times that where
+    ``f_j`` is a small rest of what cancels in it.
 
     Examples
     --------
