@@ -116,19 +116,20 @@ def _bisected(sign: Any, low: float, high: float, steps: int) -> Enclosure:
     return Enclosure(low, high, "the only root between the ends of the case", 2)
 
 
-_MEAN_ORDER = 24
-"""Energies of an activation with a mean: the others weigh at most 3e-3 at rho = 0.79."""
+def order_of(activation: str) -> int:
+    """Return after how many energies, those left out weigh 1e-9 or less at the root."""
+    return 84 if activation == "step" else 32
 
 
 @lru_cache(maxsize=64)
 def fixed_point_enclosed(activation: str) -> Enclosure:
     """Return an enclosure of the only fixed point below one."""
-    found = energies_with_mean(activation, _MEAN_ORDER)
+    found = energies_with_mean(activation, order_of(activation))
     polynomial = powers(found.p)
 
     def above_diagonal(rho: Any) -> Any:
         # What is left out is between zero and q rho^K.
-        rest = found.q[-1] * rho**_MEAN_ORDER
+        rest = found.q[-1] * rho ** len(found.p)
         return polynomial(rho) + rest.union(flint.arb(0)) - rho
 
     return _bisected(above_diagonal, 0.0, 0.95, 60)
@@ -243,7 +244,7 @@ CLAIMS = (
         predict=fixed_point_of,
         measure=fixed_point_enclosed,
         # What is left of the sum moves the root by its size over 1 - slope.
-        compare=Enclosed(radius=5e-4, rounding=1e-12),
+        compare=Enclosed(radius=1e-9, rounding=1e-12),
         must_refute=_quadratic_fixed_point,
         assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
         uses=("dc/lemC.23", "dc/lemC.26"),
