@@ -271,7 +271,7 @@ CLAIMS = (
         predict=_predict_excess,
         measure=_measure_excess,
         # Two sums of positive terms to 1e-14 and their quotient; 40 nodes are exact.
-        compare=AgreesTo(relative=1e-12),
+        compare=AgreesTo(relative=2e-14),
         must_refute=_wrong_excess,
         uses=("dc/E12-unstable",),
     ),

@@ -260,6 +260,8 @@ CLAIMS = (
         larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
         measure=_measure_kink,
+        # A scale of sixteen digits is read as its decimals: 1e-16 over the slope of the
+        # scale, which is 0.003 at 1.001.
         compare=Enclosed(radius=1e-15, rounding=1e-13),
         must_refute=always(
             -1.5975,
@@ -284,7 +286,8 @@ CLAIMS = (
         # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below
         # sqrt(2).
         measure=partial(_measure_kink, scale=2.0**0.5),
-        compare=Enclosed(radius=1e-15, rounding=1e-13),
+        # The last digit, and a scale read to sixteen, 1e-16 over lambda' = 0.6.
+        compare=Enclosed(radius=1e-15, rounding=5e-16),
         must_refute=always(
             0.0, "The kink at which the length map's slope at one is one."
         ),
@@ -302,8 +305,9 @@ CLAIMS = (
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
         predict=_predict_unstable,
         measure=_measure_unstable,
-        # A relative 1e-12 of the length, and its logarithm's rounding: it is below 8.
-        compare=Enclosed(radius=1e-14, rounding=2e-12),
+        # Of the excess 2e-14, as in dc/E12-unstable-near-one, and the logarithm's rounding:
+        # it is below 8.
+        compare=Enclosed(radius=1e-14, rounding=3e-14),
         must_refute=mistake(
             "The length in the place of its square.", then=lambda log: log / 2.0
         ),
