@@ -355,9 +355,8 @@ ARC_VALUES = numeric(
 
 TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
-    title="For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2",
-    statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
-    r" = \frac{\delta}{2} + O(\delta^{3/2})",
+    title="Two points: the ReLU kernel's smallest eigenvalue is the dual's fall from one",
+    statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)",
     assumptions=("n = 2",),
     source=ours("Theorem H.1 (of two points)"),
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
@@ -428,7 +427,8 @@ LEM_H3 = statistical(
     title="A random ReLU's kink is near one point and away from all others, often enough",
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
-        "theta = sqrt(delta)/(4n)",
+        "E: |g_1| <= theta, and |(g_1 x_i + w') . x_j| >= 2 theta for every other j",
+        "theta = sqrt(delta)/(4n); w' orthogonal to x_i; g_1 of variance 1 - theta^2",
         "planar clusters at distance arccos(1 - delta)",
         "probabilities are told in units of sqrt(delta)/n",
     ),

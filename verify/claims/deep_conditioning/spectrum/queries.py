@@ -517,7 +517,7 @@ THM_F1_ODD = statistical(
         "m >= 128: no network maps the pair to correlation 1 or -1, but for e^{-Omega(m)}",
         "L of the order of log(m)/mu or more",
     ),
-    source=as_read("Theorem F.1 (odd activations)"),
+    source=ours("Theorem F.1 (corrected, of odd activations)"),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(
         _curve("sign", 128, rho=0.9, depth=60),
