@@ -143,12 +143,17 @@ LEM_D6 = adversarial(
         "g_mu(delta) = 1 - (1 + mu/2) delta up to 1/2, (1 - mu/2)(1 - delta) beyond",
     ),
     source=quoted("Lemma D.6"),
-    cases=grid(
-        name=ODD,
-        scale=3.0,
-        gamma_x=2.0,
-        gamma_y=(0.5, 1.0),
-        rho=(-0.5, 0.1, 0.5, 0.9, 1.0),
+    # Sines are odd, and neither increasing nor concave.
+    cases=tuple(
+        case
+        for name, scale in (*((name, 3.0) for name in ODD), ("sin", 1.0))
+        for case in grid(
+            name=name,
+            scale=scale,
+            gamma_x=2.0,
+            gamma_y=(0.5, 1.0),
+            rho=(-0.5, 0.1, 0.5, 0.9, 1.0),
+        )
     ),
     predict=_predict_one_layer,
     measure=_measure_one_layer,

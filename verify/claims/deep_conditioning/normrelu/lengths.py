@@ -166,8 +166,10 @@ LENGTH = numeric(
     r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
     r" s = \sqrt\gamma",
     source=quoted("Appendix I"),
+    # The longest are lambda^2/2 times as long behind a layer, to 1e-15.
     cases=grid(
-        kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
+        kink=("-1.5975", "-1", "0", "2"),
+        gamma=("0.03125", "0.5", "1", "1.5", "10", "1e30"),
     ),
     predict=_predict_length,
     measure=_measure_length,

@@ -167,13 +167,17 @@ def _measure_harmonics(*, degrees: list[int], dim: int) -> list[Any]:
 
 
 @_precise
-def _measure_taylor(
-    *, kernel: str, activation: str, depth: int, order: int
-) -> list[Any]:
+def _series(kernel: str, activation: str, depth: int, order: int) -> list[Any]:
     """Power series in ball arithmetic, layer by layer."""
     with _capped(order + 1):
         found = _kernel(kernel, activation, depth, flint.arb_series([0, 1]))
         return [integrals.mpf(found[n]) for n in range(order + 1)]
+
+
+def _measure_taylor(**case: Any) -> list[Any]:
+    """Coefficients, and the least of them and zero."""
+    found = _series(**case)
+    return [*found, min(0, *found)]
 
 
 def _raw_layer(activation: str, value: Any, variance: Any) -> tuple[Any, Any, Any]:
@@ -317,9 +321,11 @@ def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
 
 
 def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
-    return spectrum.taylor_coefficients(
+    """Coefficients, and that none is negative."""
+    found = spectrum.taylor_coefficients(
         normalised(activation), depth, order, kernel=kernel
     )
+    return np.append(found, 0.0)
 
 
 _OWN = {
@@ -550,7 +556,7 @@ def _predict_wide(*, activation: str, depth: int, order: int) -> Array:
 
 def _measure_wide(**case: Any) -> list[Any]:
     """Taylor coefficients: those of a normalised kernel add up to one."""
-    return _measure_taylor(kernel="nngp", **case)
+    return _series(kernel="nngp", **case)
 
 
 WIDE = numeric(
