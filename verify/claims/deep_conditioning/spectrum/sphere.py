@@ -58,7 +58,8 @@ def _kernel(name: str, activation: str, depth: int, rho: Any) -> Any:
     return tangent if name == "ntk" else value
 
 
-def _zonal(degree: int, dim: int) -> Any:
+@lru_cache(maxsize=64)
+def zonal(degree: int, dim: int) -> flint.fmpq_poly:
     """Return the polynomial P_k, one at one.
 
     Coefficients (-1)^j (d/2 - 1)_{k-j} 2^{k-2j} / (j! (k - 2j)!), and Chebyshev's limit
@@ -74,7 +75,7 @@ def _zonal(degree: int, dim: int) -> Any:
             term = math.prod(rising, start=flint.fmpq(1))
         term *= (-1) ** j * 2**n
         out[n] = term / math.factorial(j) / math.factorial(n)
-    return flint.arb_poly(flint.fmpq_poly(out) / sum(out))
+    return flint.fmpq_poly(out) / sum(out)
 
 
 @lru_cache(maxsize=8)
@@ -112,7 +113,7 @@ def _projections(
 ) -> list[Any]:
     """E[function(t) P_k(t)] for t the cosine of two uniform points."""
     weighted = [(t, w * function(t)) for t, w in _nodes(dim, halvings)]
-    rows = [_zonal(k, dim) for k in degrees]
+    rows = [flint.arb_poly(zonal(k, dim)) for k in degrees]
     return [integrals.mpf(sum(v * row(t) for t, v in weighted)) for row in rows]
 
 
