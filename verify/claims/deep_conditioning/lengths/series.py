@@ -14,11 +14,11 @@ from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning.lengths._definitions import (
     FUNCTIONS,
-    KINK,
     Array,
     gaussian_panels,
     predicted_activation,
 )
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.compare import AgreesTo
 from verify.integrals import BITS, hermite_polynomial
 
@@ -30,7 +30,7 @@ def _kinked_rule(kink: float) -> tuple[Array, Array]:
 
 def coefficients(name: str, gamma: float, order: int) -> Array:
     """a_k(gamma) = E s(sqrt(gamma) X) h_k(X) of the normalised activation."""
-    kink = KINK if name == "normrelu" else 0.0
+    kink = STAR if name == "normrelu" else 0.0
     raw, root = FUNCTIONS[name], math.sqrt(gamma)
     x, weights = _kinked_rule(kink)
     mean = float(weights @ raw(x))

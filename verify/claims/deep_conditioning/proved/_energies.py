@@ -13,6 +13,7 @@ from typing import Any
 import flint
 
 from verify.claims.deep_conditioning._subjects import NORMRELU
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.enclose import Function, Interval, minimum, partial
 from verify.integrals import hermite_polynomial
 
@@ -124,8 +125,8 @@ PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
         (lambda z: flint.arb(1.6732632423543772) * (z.exp() - 1), _itself),
     ),
     NORMRELU: (
-        (-1.5907658564412685,),
-        (_nought, lambda z: z - flint.arb(-1.5907658564412685)),
+        (STAR,),
+        (_nought, lambda z: z - flint.arb(STAR)),
     ),
 }
 _POLYNOMIALS = {"hermite(2)": 2, "hermite(3)": 3, "hermite(4)": 4}
