@@ -158,7 +158,7 @@ LEM_D6 = adversarial(
     predict=_predict_one_layer,
     measure=_measure_one_layer,
     # Sector quadrature 1e-12, mu to 1e-13.
-    compare=AtMost(rounding=1e-11),
+    compare=AtMost(rounding=1.1e-12),
     must_refute=mistake("All of mu in the place of its half.", times=2.0),
     uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
     examples=searched(

@@ -102,6 +102,7 @@ THM_311 = numeric(
     title="Contraction rate, settling depth and bound of inputs of squared length from 1/2",
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
+    assumptions=("gamma: the one of both squared lengths that is farther from one",),
     source=as_read("Theorems 3.11 and D.9"),
     cases=(
         *grid(

@@ -147,8 +147,8 @@ EQ17 = adversarial(
     ),
     predict=_predict_chain,
     measure=_measure_chain,
-    # Polar quadrature to 1e-12.
-    compare=AtMost(rounding=1e-11),
+    # As dc/lemD.6.
+    compare=AtMost(rounding=1.1e-12),
     must_refute=mistake("The value of mu at unit length, at every length.", gamma=1.0),
     uses=("dc/lemD.6",),
     examples=searched(

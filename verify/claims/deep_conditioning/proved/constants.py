@@ -239,8 +239,8 @@ CLAIMS = (
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
         statement=(
-            r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad"
-            r" \mathbb{E}\,\sigma'^2 > \mathbb{E}\,\sigma^2"
+            r"\mathbb{E}\,\sigma'^2 > \mathbb{E}\,\sigma^2 \;\Rightarrow\;"
+            r" \hat\sigma(\bar\rho) = \bar\rho < 1"
         ),
         source=quoted("Lemma C.26"),
         cases=grid(activation=_UNCENTRED),
