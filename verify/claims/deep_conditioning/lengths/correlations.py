@@ -226,6 +226,7 @@ THM_311_LENGTHS = adversarial(
     cases=_DECAY_CASES,
     predict=_predict_settled,
     measure=_measure_settled,
+    # As dc/thmD.1.
     compare=AtMost(rounding=1e-11),
     must_refute=mistake("Lengths settled after a third of the layers.", sooner=3),
     examples=_DECAY_EXAMPLES,

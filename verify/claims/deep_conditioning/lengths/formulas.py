@@ -163,7 +163,8 @@ THM_I1 = numeric(
     ),
     predict=_predict_terms,
     measure=_measure_terms,
-    compare=AgreesTo(relative=1e-14, absolute=1e-16),
+    # Twelve steps of three roundings: 36 ulps.
+    compare=AgreesTo(relative=4e-15),
     must_refute=mistake(
         "The bias of the next layer in the place of each.",
         start=lambda start, *, alpha: alpha * start,

@@ -83,7 +83,7 @@ D4_SIGMOID_READ = numeric(
     cases=({"name": "sigmoid"},),
     predict=always(0.0),
     measure=_at_zero,
-    compare=AgreesTo(absolute=1e-15),
+    compare=AgreesTo(absolute=0.0),
     must_hold=_value_at_zero,
     uses=("dc/D.4-sigmoid",),
     expected=Outcome.REFUTED,
@@ -106,6 +106,7 @@ D4_SIGMOID = numeric(
     ),
     predict=decay_from,
     measure=deviations,
+    # As dc/remD.2.
     compare=AtMost(rounding=1e-12),
     must_refute=mistake(
         "The slope at one in the place of the chord's, too fast from below.",
@@ -276,6 +277,7 @@ REM_I2 = numeric(
     ),
     predict=_predict_range,
     measure=_measure_range,
+    # Four constants to 1e-13 each, as in dc/thmI.1-constants, over ten layers.
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_range,
     uses=("dc/thmI.1",),

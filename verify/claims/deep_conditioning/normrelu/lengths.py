@@ -210,7 +210,8 @@ CLAIMS = (
         # alpha < 1, read as below it by a thousandth at least.
         predict=always(0.999),
         measure=_measure_alpha_of,
-        compare=AtMost(rounding=1e-13),
+        # Of the corrected value: a quotient and a difference near one.
+        compare=AtMost(rounding=1e-15),
         must_hold=_predict_alpha_of,
         uses=("dc/remD.2",),
         expected=Outcome.REFUTED,

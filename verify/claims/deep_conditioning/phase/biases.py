@@ -441,7 +441,8 @@ LINES = replace(
     ),
     predict=_predict_lines,
     measure=_measure_lines,
-    compare=AgreesTo(relative=1e-14),
+    # A square, a quotient, and no root that is looked for.
+    compare=AgreesTo(relative=1e-15),
     must_refute=_wrong_lines,
     uses=("dc/D.0-phase",),
 )
