@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from theory import activations as act
 from verify import integrals
+from verify.claims.deep_conditioning.normrelu._definitions import STAR_TEXT
 from verify.compare import Array
 
 Subject = str | Mapping[str, Any]
@@ -23,7 +24,7 @@ Subject = str | Mapping[str, Any]
 NEWER = ("quick_gelu", "log_cosh", "relu6", "hard_sigmoid", "hard_swish")
 SMOOTH = tuple(n for n in integrals.SMOOTH if n not in NEWER)
 KINKED = tuple(n for n in integrals.PIECES if n not in NEWER)
-NORMRELU = "normrelu(-1.5907658564412685)"
+NORMRELU = f"normrelu({STAR_TEXT})"
 NONLINEAR = tuple(n for n in (*SMOOTH, *KINKED, NORMRELU) if n != "identity")
 DIFFERENTIABLE = tuple(n for n in NONLINEAR if n not in ("step", "sign"))
 

@@ -13,9 +13,8 @@ import numpy as np
 from scipy import special
 
 from theory import activations as act
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.compare import Array
-
-KINK = -1.59076585644126852  # NormReLU's, for SELU's scale
 
 # --- the measured side ----------------------------------------------------------------
 
@@ -31,7 +30,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
         1.05070098735548049 * x,
         1.05070098735548049 * 1.67326324235437728 * np.expm1(np.minimum(x, 0.0)),
     ),
-    "normrelu": lambda x: np.maximum(x, KINK),
+    "normrelu": lambda x: np.maximum(x, STAR),
     "relu": lambda x: np.maximum(x, 0.0),
     "sigmoid": special.expit,
     "sin": np.sin,
@@ -142,7 +141,7 @@ def iterate(
 def predicted_activation(name: str, scale: float = 1.0) -> act.Activation:
     """Return the library's x -> s(scale x), normalised."""
     if name == "normrelu":
-        raw = act.normrelu(KINK)
+        raw = act.normrelu(STAR)
     elif name.endswith("'"):
         raw = act.CATALOGUE[name[:-1]].derivative
     else:

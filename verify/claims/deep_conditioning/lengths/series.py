@@ -14,11 +14,11 @@ from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning.lengths._definitions import (
     FUNCTIONS,
-    KINK,
     Array,
     gaussian_panels,
     predicted_activation,
 )
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.compare import AgreesTo
 from verify.integrals import BITS, hermite_polynomial
 
@@ -30,7 +30,7 @@ def _kinked_rule(kink: float) -> tuple[Array, Array]:
 
 def coefficients(name: str, gamma: float, order: int) -> Array:
     """a_k(gamma) = E s(sqrt(gamma) X) h_k(X) of the normalised activation."""
-    kink = KINK if name == "normrelu" else 0.0
+    kink = STAR if name == "normrelu" else 0.0
     raw, root = FUNCTIONS[name], math.sqrt(gamma)
     x, weights = _kinked_rule(kink)
     mean = float(weights @ raw(x))
@@ -171,8 +171,8 @@ LEM_D5 = numeric(
     ),
     predict=_predict_orthogonality,
     measure=_measure_orthogonality,
-    # Exact rationals, one square root and one division; the prediction is 1e-13.
-    compare=AgreesTo(absolute=2e-13),
+    # Exact rationals, one square root and one division; powers up to seven: an ulp each.
+    compare=AgreesTo(absolute=1e-15),
     must_refute=_wrong_orthogonality,
     uses=("dc/eq14",),
 )
@@ -215,9 +215,10 @@ EQ16 = numeric(
     predict=_predict_dual,
     measure=_measure_series,
     # Truncation after order 150: 0.8^151 = 2e-15 of sqrt(E s^2 E s^2) <= 3; at rho = 1
-    # the energies of tanh fall like e^{-pi sqrt(k / gamma)}, e^-38. Rounding as in
-    # dc/eq15, both sides.
-    compare=AgreesTo(absolute=1e-12),
+    # the energies of tanh fall like e^{-pi sqrt(k / gamma)}, e^-38. Quadrature:
+    # dot products of 2,080 terms of either sign round to 46 ulps, 5e-15 a coefficient, of
+    # two sequences of size 1.7 to 2e-14. Prediction 1e-13, as in dc/D.0.
+    compare=AgreesTo(absolute=1.3e-13),
     must_refute=mistake(
         "The geometric mean for both variances.",
         gamma_x=lambda x, *, gamma_y: math.sqrt(x * gamma_y),

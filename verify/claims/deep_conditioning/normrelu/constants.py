@@ -258,6 +258,7 @@ CLAIMS = (
         ),
         predict=_predict_dual_slope,
         measure=_measure_dual_slope,
+        # As dc/I.dual.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
         must_refute=mistake(
             "The derivative of ReLU's dual, whatever the kink.", kink="0"
@@ -314,7 +315,8 @@ CLAIMS = (
         cases=grid(scale="sqrt(2)"),
         predict=always(lengths.CRITICAL_KINK),
         measure=_measure_kink,
-        compare=AgreesTo(relative=2e-16),
+        # The float64 next to the root, as in dc/eq4-kink.
+        compare=AgreesTo(relative=2.0**-53),
         must_refute=_OF_ALPHA,
         uses=("dc/eq4-kink", "dc/I.len"),
     ),

@@ -9,11 +9,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import grid, numeric
+from verify.claim import Case, adversarial, grid, numeric
 from verify.claims._predictors import mistake, times
+from verify.claims._searches import searched
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning.normrelu import _definitions as normrelu
 from verify.compare import AgreesTo, AtMost
@@ -70,21 +72,23 @@ def _wrong_decay(*, depth: int, **start: Any) -> list[float]:
     return [rate**layer * abs(start["rho"]) for layer in range(1, depth + 1)]
 
 
-def _predict_layers(*, epsilon: float, **start: Any) -> int:
+def _predict_layers(*, epsilons: list[float], **start: Any) -> list[int]:
     bounds = _decay(**start).bound(start["rho"], np.arange(1, 20_000))
-    return 1 + int(np.argmax(bounds <= epsilon))
+    return [1 + int(np.argmax(bounds <= epsilon)) for epsilon in epsilons]
 
 
-def _measure_layers(*, epsilon: float, **case: Any) -> int:
-    """Layers until the correlation is at most epsilon."""
-    found = islice(normrelu.course(**case), 250)
-    return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
+def _measure_layers(*, epsilons: list[float], **case: Any) -> list[int]:
+    """Layers until the correlation is at most each epsilon, the largest one first."""
+    found = enumerate(islice(normrelu.course(**case), 250), start=1)
+    return [next(l for l, r in found if abs(r) <= epsilon) for epsilon in epsilons]
 
 
-def _wrong_layers(*, kink: str, rho: float, epsilon: float, **_case: Any) -> int:
+def _wrong_layers(
+    *, kink: str, rho: float, epsilons: list[float], **_case: Any
+) -> list[int]:
     """The rate 1 - mu, which orthogonal inputs of length one have."""
     rate = math.log1p(-act.normrelu(float(kink)).mu)
-    return math.ceil(math.log(epsilon / abs(rho)) / rate)
+    return [math.ceil(math.log(epsilon / abs(rho)) / rate) for epsilon in epsilons]
 
 
 def _measure_trajectory(**case: Any) -> list[Any]:
@@ -112,10 +116,17 @@ def _predict_never_increases(*, rho: float, depth: int, **_: Any) -> list[float]
     return [abs(rho)] * depth
 
 
-_STAR_TEXT = "-1.5907658564412685"
 _FROM_HALF = grid(
-    kink=_STAR_TEXT, gamma_x=0.5, gamma_y=(0.5, 1.5), rho=(0.5, 0.0, -0.9), depth=10
+    kink=normrelu.STAR_TEXT,
+    gamma_x=0.5,
+    gamma_y=(0.5, 1.5),
+    rho=(0.5, 0.0, -0.9),
+    depth=10,
 )
+
+
+def _far_apart(**case: Any) -> Case:
+    return {"kink": normrelu.STAR_TEXT, "gamma_y": 1.5, **case}
 
 
 CLAIMS = (
@@ -125,7 +136,7 @@ CLAIMS = (
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
         source=as_read("Appendix I, Eq. 28"),
-        cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
+        cases=grid(kink=(normrelu.STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
         measure=_measure_eq28,
         # beta is the square of a mean of 0.02, a difference of numbers near 1.6 known
@@ -143,7 +154,7 @@ CLAIMS = (
         source=as_read("Appendix I, Eq. 28"),
         cases=(
             *grid(
-                kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
+                kink=(normrelu.STAR_TEXT, "-1.5975", "0", "0.5"),
                 gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
             ),
             # A mean that is nothing beside those whose difference it is, or all.
@@ -157,7 +168,7 @@ CLAIMS = (
         must_refute=_wrong_bias,
         uses=("dc/I.len",),
     ),
-    numeric(
+    adversarial(
         id="dc/thmI.1",
         title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
@@ -185,6 +196,14 @@ CLAIMS = (
             "dc/thmI.1-bound",
             "dc/thmI.1-constants",
         ),
+        examples=searched(
+            kink=st.sampled_from((normrelu.STAR_TEXT, "-1.5975")),
+            gamma_x=st.floats(0.5, 1.5),
+            gamma_y=st.floats(0.5, 1.5),
+            rho=st.floats(-0.98, 0.98),
+            depth=st.just(3),
+        ),
+        max_examples=12,
     ),
     numeric(
         id="dc/thmI.1-depth",
@@ -196,10 +215,8 @@ CLAIMS = (
         source=ours("Theorem I.1 and Remark I.2 (constants ours)"),
         assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
         cases=(
-            *grid(
-                kink=_STAR_TEXT, gamma_x=0.5, gamma_y=1.5, rho=0.5, epsilon=(0.25, 0.1)
-            ),
-            *grid(kink=_STAR_TEXT, gamma_x=1.5, gamma_y=1.5, rho=0.9, epsilon=0.1),
+            _far_apart(gamma_x=0.5, rho=0.5, epsilons=[0.25, 0.1]),
+            _far_apart(gamma_x=1.5, rho=0.9, epsilons=[0.1]),
         ),
         predict=_predict_layers,
         measure=_measure_layers,
@@ -237,7 +254,8 @@ CLAIMS = (
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
         predict=_predict_trajectory,
         measure=_measure_trajectory,
-        compare=AgreesTo(absolute=1e-13),
+        # One layer, of dc/thmI.1-trajectory.
+        compare=AgreesTo(absolute=1e-14),
         must_refute=_predict_never_increases,
         uses=("dc/lemD.6", "dc/thmI.1-trajectory"),
         finding=(

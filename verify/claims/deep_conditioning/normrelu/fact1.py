@@ -21,6 +21,8 @@ from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
 from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
 
 _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
+_STEEP, _OPEN = 0.3, 1e-6
+"""What is proved of all of them: the slope's and the bias's least, of (gamma - 1)^2."""
 
 # --- Fact 1 of appendix I, on boxes of (gamma, c) -------------------------------------
 #
@@ -113,7 +115,9 @@ def _words(kinks: list[float]) -> str:
     return f"every gamma in [1/2, 3/2], {which}"
 
 
-def _extremum(find: Callable[..., Any], function: Any, kinks: list[float]) -> Enclosure:
+def _extremum(
+    find: Callable[..., Any], function: Any, kinks: list[float], *, target: float = 0.0
+) -> Enclosure:
     # One kink: to the last digits. A range of kinks: until the sign is known.
     point = kinks[0] == kinks[1]
     cover = find(
@@ -121,7 +125,7 @@ def _extremum(find: Callable[..., Any], function: Any, kinks: list[float]) -> En
         _box(kinks),
         gradient=(partial(function, 0), partial(function, 1)),
         tolerance=1e-12,
-        target=None if point else 0.0,
+        target=None if point else target,
     )
     return cover.enclosure(_words(kinks))
 
@@ -129,7 +133,7 @@ def _extremum(find: Callable[..., Any], function: Any, kinks: list[float]) -> En
 def _predict_monotone(*, kinks: list[float]) -> float:
     # Concave, so the slope is least at 3/2. Rounded down by its float64 accuracy.
     if kinks[0] < kinks[1]:
-        return 0.0
+        return _shape(_STEEP)()
     return lengths.normrelu_length_slope(1.5, kinks[0]) - 1e-12
 
 
@@ -176,14 +180,14 @@ def _quotient_of_bias(gamma: Any, c: Any) -> Any:
 
 
 def _measure_minimum(*, kinks: list[float]) -> Enclosure:
-    target = None if kinks[0] == kinks[1] else 0.0
+    target = None if kinks[0] == kinks[1] else _OPEN
     cover = minimum(_quotient_of_bias, _box(kinks), tolerance=1e-11, target=target)
     return cover.enclosure(_words(kinks))
 
 
 def _predict_minimum(*, kinks: list[float]) -> float:
     if kinks[0] < kinks[1]:
-        return 0.0
+        return _shape(_OPEN)()
     return 4.0 * lengths.normrelu_bias(1.5, kinks[0]) - 2e-11
 
 
@@ -260,9 +264,10 @@ CLAIMS = (
         statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         predict=_predict_monotone,
-        measure=functools.partial(_extremum, minimum, _length_slope),
+        measure=functools.partial(_extremum, minimum, _length_slope, target=_STEEP),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_monotone,
+        assumptions=(*_BOXES, f"of a range of kinks: a slope of {_STEEP} and more"),
         uses=("dc/I.len", "dc/I.len-slope"),
         finding="Proved for every kink in [-1.9, -0.6], not only the paper's.",
     ),
@@ -337,7 +342,7 @@ CLAIMS = (
         measure=_measure_minimum,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_minimum,
-        assumptions=(*_BOXES, "a range of kinks: only that the quotient is positive"),
+        assumptions=(*_BOXES, f"of a range of kinks: {_OPEN:g} for 4 beta(3/2)"),
         uses=("dc/eq28-bias",),
     ),
     _on_boxes(

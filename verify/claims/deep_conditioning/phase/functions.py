@@ -16,6 +16,7 @@ from theory import phase
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import mistake, times
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.claims.deep_conditioning.phase.grid import settled
 from verify.compare import AgreesTo, Identical
 
 _SHIFTS = {"a constant": 0.3, "next to nothing": 1e-10}
@@ -35,11 +36,6 @@ def _subject(name: str) -> act.Activation:
     return act.Affine(found, scale, _SHIFTS[shifted]) if shifted else found
 
 
-def _exp(q: Any, scale: Any = 1, shift: Any = 0) -> pairs.Moments:
-    square = scale**2 * mpmath.exp(2 * q)
-    return square + 2 * scale * shift * mpmath.exp(q / 2) + shift**2, square
-
-
 def _square(q: Any) -> pairs.Moments:
     """From E exp(c Y^2) = (1 - 2 c q)^(-1/2) and its derivative in c."""
     left = 1 - mpmath.mpf("0.8") * q
@@ -57,16 +53,14 @@ def _known(name: str) -> Callable[[Any], pairs.Moments]:
     """Return E s^2 and E s'^2 of a variance."""
     if name in ("exp of a square", "bump"):
         return _bump if name == "bump" else _square
-    base, _, shifted = name.partition(" and ")
+    base, _, shifted = name.removesuffix(" by values").partition(" and ")
     shift = mpmath.mpf(_SHIFTS.get(shifted, 0))
-    if base in ("exp", "exp by values"):
-        scale = mpmath.mpf(0.2) if shifted else mpmath.mpf(1)
-        return lambda q: _exp(q, scale, shift)
+    scale = mpmath.mpf(0.2 if shifted and base == "exp" else 1)
     law = pairs.LAWS[base]
 
     def moments(q: Any) -> pairs.Moments:
-        value, slope = law.one(q)
-        return value + 2 * shift * law.mean(q) + shift**2, slope
+        value, slope = (scale**2 * each for each in law.one(q))
+        return value + 2 * scale * shift * law.mean(q) + shift**2, slope
 
     return moments
 
@@ -81,11 +75,7 @@ def _measure_state(
         def layer(q: Any) -> Any:
             return w * moments(q)[0] + b
 
-        q = b if start is None else mpmath.mpf(start)
-        for _ in range(100):
-            q = layer(q)
-        ends = (q, q * (1 + mpmath.mpf("1e-9")))
-        q = mpmath.findroot(lambda v: layer(v) - v, ends, tol=1e-70)
+        q = settled(layer, b if start is None else start)
         change = mpmath.diff(layer, q, h=q * mpmath.mpf("1e-15"))
         return [q, change, w * moments(q)[1], q, change]
 

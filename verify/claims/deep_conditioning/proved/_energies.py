@@ -13,6 +13,7 @@ from typing import Any
 import flint
 
 from verify.claims.deep_conditioning._subjects import NORMRELU
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.enclose import Function, Interval, minimum, partial
 from verify.integrals import hermite_polynomial
 
@@ -62,8 +63,14 @@ def _mish(z: Any) -> Any:
     return z * (square - 1) / (square + 1)
 
 
-def _tanh(z: Any) -> Any:
+def tanh(z: Any) -> Any:
+    """Of balls, real or complex."""
     return 1 - 2 / ((2 * z).exp() + 1)
+
+
+def erf_slope(z: Any) -> Any:
+    """Derivative of the error function."""
+    return 2 * (-z * z).exp() / flint.arb.pi().sqrt()
 
 
 def _quick_gelu_slope(z: Any) -> Any:
@@ -86,7 +93,7 @@ def _itself(z: Any) -> Any:
 Analytic = Callable[[Any], Any]
 PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
     "erf": ((), (lambda z: z.erf(),)),
-    "tanh": ((), (_tanh,)),
+    "tanh": ((), (tanh,)),
     "sigmoid": ((), (_sigmoid,)),
     "gelu": ((), (lambda z: z * _half(-z).erfc() / 2,)),
     "silu": ((), (lambda z: z * _sigmoid(z),)),
@@ -118,8 +125,8 @@ PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
         (lambda z: flint.arb(1.6732632423543772) * (z.exp() - 1), _itself),
     ),
     NORMRELU: (
-        (-1.5907658564412685,),
-        (_nought, lambda z: z - flint.arb(-1.5907658564412685)),
+        (STAR,),
+        (_nought, lambda z: z - flint.arb(STAR)),
     ),
 }
 _POLYNOMIALS = {"hermite(2)": 2, "hermite(3)": 3, "hermite(4)": 4}
@@ -206,8 +213,8 @@ def _energies(p: tuple[Any, ...]) -> Energies:
 
 
 _SLOPES: dict[str, tuple[Analytic, ...]] = {
-    "erf": (lambda z: 2 * (-z * z).exp() / flint.arb.pi().sqrt(),),
-    "tanh": (lambda z: 1 - _tanh(z) ** 2,),
+    "erf": (erf_slope,),
+    "tanh": (lambda z: 1 - tanh(z) ** 2,),
     "sigmoid": (lambda z: _sigmoid(z) * _sigmoid(-z),),
     "gelu": (
         lambda z: (
@@ -230,7 +237,7 @@ _SLOPES: dict[str, tuple[Analytic, ...]] = {
     "hard_sigmoid": (_nought, lambda z: 0 * z + flint.arb(1) / 6, _nought),
     "hard_swish": (_nought, lambda z: (2 * z + 3) / 6, _one),
     "quick_gelu": (_quick_gelu_slope,),
-    "log_cosh": (_tanh,),
+    "log_cosh": (tanh,),
     "elu": (lambda z: z.exp(), _one),
     NORMRELU: (_nought, _one),
 }

@@ -19,7 +19,10 @@ from verify.claims.deep_conditioning._subjects import (
     nu_of,
     subject,
 )
-from verify.claims.deep_conditioning.normrelu._definitions import inverse_scale_squared
+from verify.claims.deep_conditioning.normrelu._definitions import (
+    PUBLISHED,
+    inverse_scale_squared,
+)
 from verify.claims.deep_conditioning.normrelu.fact1 import length_jet
 from verify.claims.deep_conditioning.proved._energies import (
     CATALOGUE,
@@ -116,19 +119,20 @@ def _bisected(sign: Any, low: float, high: float, steps: int) -> Enclosure:
     return Enclosure(low, high, "the only root between the ends of the case", 2)
 
 
-_MEAN_ORDER = 24
-"""Energies of an activation with a mean: the others weigh at most 3e-3 at rho = 0.79."""
+def order_of(activation: str) -> int:
+    """Return after how many energies, those left out weigh 1e-9 or less at the root."""
+    return 84 if activation == "step" else 32
 
 
 @lru_cache(maxsize=64)
 def fixed_point_enclosed(activation: str) -> Enclosure:
     """Return an enclosure of the only fixed point below one."""
-    found = energies_with_mean(activation, _MEAN_ORDER)
+    found = energies_with_mean(activation, order_of(activation))
     polynomial = powers(found.p)
 
     def above_diagonal(rho: Any) -> Any:
         # What is left out is between zero and q rho^K.
-        rest = found.q[-1] * rho**_MEAN_ORDER
+        rest = found.q[-1] * rho ** len(found.p)
         return polynomial(rho) + rest.union(flint.arb(0)) - rho
 
     return _bisected(above_diagonal, 0.0, 0.95, 60)
@@ -195,6 +199,7 @@ CLAIMS = (
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
         predict=nu_of,
         measure=_measure_nu,
+        # As dc/def3.1-enclosed.
         compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_uncentred_mu,
         uses=("dc/defC.20",),
@@ -226,7 +231,8 @@ CLAIMS = (
         cases=grid(activation=SLOPED),
         predict=_predict_slope,
         measure=_measure_slope,
-        compare=Enclosed(radius=1e-15, rounding=2e-14),
+        # A quotient below three, of moments of a few ulp.
+        compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_uncentred_slope,
         uses=("dc/tab2",),
     ),
@@ -235,15 +241,15 @@ CLAIMS = (
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
         statement=(
-            r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad"
-            r" \mathbb{E}\,\sigma'^2 > \mathbb{E}\,\sigma^2"
+            r"\mathbb{E}\,\sigma'^2 > \mathbb{E}\,\sigma^2 \;\Rightarrow\;"
+            r" \hat\sigma(\bar\rho) = \bar\rho < 1"
         ),
         source=quoted("Lemma C.26"),
         cases=grid(activation=_UNCENTRED),
         predict=fixed_point_of,
         measure=fixed_point_enclosed,
         # What is left of the sum moves the root by its size over 1 - slope.
-        compare=Enclosed(radius=5e-4, rounding=1e-12),
+        compare=Enclosed(radius=1e-9, rounding=1e-12),
         must_refute=_quadratic_fixed_point,
         assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
         uses=("dc/lemC.23", "dc/lemC.26"),
@@ -259,9 +265,11 @@ CLAIMS = (
         larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
         measure=_measure_kink,
+        # A scale of sixteen digits is read as its decimals: 1e-16 over the slope of the
+        # scale, which is 0.003 at 1.001.
         compare=Enclosed(radius=1e-15, rounding=1e-13),
         must_refute=always(
-            -1.5975,
+            PUBLISHED,
             "The kink remembered as the paper's, whose text before us has lost it.",
         ),
         uses=("dc/eq4-increasing",),
@@ -283,7 +291,8 @@ CLAIMS = (
         # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below
         # sqrt(2).
         measure=partial(_measure_kink, scale=2.0**0.5),
-        compare=Enclosed(radius=1e-15, rounding=1e-13),
+        # The last digit, and a scale read to sixteen, 1e-16 over lambda' = 0.6.
+        compare=Enclosed(radius=1e-15, rounding=5e-16),
         must_refute=always(
             0.0, "The kink at which the length map's slope at one is one."
         ),
@@ -301,8 +310,9 @@ CLAIMS = (
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
         predict=_predict_unstable,
         measure=_measure_unstable,
-        # A relative 1e-12 of the length, and its logarithm's rounding: it is below 8.
-        compare=Enclosed(radius=1e-14, rounding=2e-12),
+        # Of the excess 2e-14, as in dc/E12-unstable-near-one, and the logarithm's rounding:
+        # it is below 8.
+        compare=Enclosed(radius=1e-14, rounding=3e-14),
         must_refute=mistake(
             "The length in the place of its square.", then=lambda log: log / 2.0
         ),

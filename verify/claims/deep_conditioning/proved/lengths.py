@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning.normrelu.constants import (
     _measure_increasing,
     _predict_increasing,
 )
+from verify.claims.deep_conditioning.proved._energies import erf_slope, tanh
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, above, below, jet, maximum, minimum, quotient, ratio
 
@@ -32,14 +33,6 @@ _BALLS = "Ball arithmetic (Arb), 160 bits"
 #
 # q''(x^2) = (x (s'^2 + s s'') - s s') / (2 x^3). Of each activation: minus that numerator
 # over a positive factor, once of x and once of y = 1/x (times y or y^2), x >= 4.
-
-
-def _erf_slope(x: Any) -> Any:
-    return 2 * (-x * x).exp() / flint.arb.pi().sqrt()
-
-
-def _tanh(x: Any) -> Any:
-    return 1 - 2 / ((2 * x).exp() + 1)
 
 
 def _asinh(x: Any) -> Any:
@@ -59,17 +52,17 @@ def _selu_side(x: Any) -> Any:
 _Bend = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any], int]
 _BENDS: dict[str, _Bend] = {
     "tanh": (
-        _tanh,
-        lambda x: _tanh(x) - x * (1 - 3 * _tanh(x) ** 2),
-        lambda y: y * _far(_tanh) - 1 + 3 * _far(_tanh) ** 2,
+        tanh,
+        lambda x: tanh(x) - x * (1 - 3 * tanh(x) ** 2),
+        lambda y: y * _far(tanh) - 1 + 3 * _far(tanh) ** 2,
         3,
     ),
     "erf": (
         lambda x: x.erf(),
-        lambda x: (1 + 2 * x * x) * x.erf() - x * _erf_slope(x),
+        lambda x: (1 + 2 * x * x) * x.erf() - x * erf_slope(x),
         lambda y: (
             (y * y + 2) * _far(lambda x: x.erf())
-            - y * _erf_slope(flint.arb(4)).union(_NOUGHT)
+            - y * erf_slope(flint.arb(4)).union(_NOUGHT)
         ),
         3,
     ),
@@ -99,9 +92,10 @@ _BENDS: dict[str, _Bend] = {
 
 def _measure_concave(*, name: str) -> Enclosure:
     _, near, far, order = _BENDS[name]
+    # Near zero each is well above its value at four; softsign's is three throughout.
     covers = (
-        minimum(quotient(near, _NOUGHT, order), ((0.0, 0.5),), tolerance=1e-4),
-        minimum(lambda x: near(x) / x**order, ((0.5, 4.0),), tolerance=1e-4),
+        minimum(quotient(near, _NOUGHT, order), ((0.0, 0.5),), tolerance=0.25),
+        minimum(lambda x: near(x) / x**order, ((0.5, 4.0),), tolerance=1e-2),
         minimum(far, ((0.0, 0.25),), target=0.0),
     )
     if not covers[2].lower > 0.0:

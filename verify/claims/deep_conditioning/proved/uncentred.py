@@ -26,18 +26,21 @@ from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import energies, nu_of, subject
 from verify.claims.deep_conditioning.proved import _energies
 from verify.claims.deep_conditioning.proved._energies import energies_with_mean, powers
-from verify.claims.deep_conditioning.proved.constants import fixed_point_enclosed
+from verify.claims.deep_conditioning.proved.constants import (
+    fixed_point_enclosed,
+    order_of,
+)
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum
 from verify.enclose import partial as slope
 
-_ORDER = 24
 _EXPANDING = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
 
 
 def _setting(activation: str) -> tuple[_energies.Energies, Any]:
     found = fixed_point_enclosed(activation)
-    return energies_with_mean(activation, _ORDER), ball((found.lower, found.upper))
+    shares = energies_with_mean(activation, order_of(activation))
+    return shares, ball((found.lower, found.upper))
 
 
 def _divided(found: _energies.Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -84,7 +87,9 @@ def _measure_near_one(*, activation: str) -> Enclosure:
         found, b = _setting(activation)
         half = (1 + b) / 2
         cover = _cover(minimum, found.q, half, flint.arb(1))
-        upper = above(powers(found.q)(half) + found.q[-1] * half**_ORDER / (1 - half))
+        upper = above(
+            powers(found.q)(half) + found.q[-1] * half ** len(found.q) / (1 - half)
+        )
     words = "every delta in [0, bar_delta / 2]"
     return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
@@ -104,8 +109,9 @@ def _measure_rate(words: str, *, activation: str, start: float | None) -> Enclos
         low = b if start is None else flint.arb(start)
         cover = _cover(maximum, coefficients, low, half)
         lower = below(powers(coefficients)(half))
-        # What is left out, for b <= x: k x^(k-1) falls from k = _ORDER on.
-        rest = found.q[-1] * _ORDER * half ** (_ORDER - 1)
+        # What is left out, for b <= x: k x^(k-1) falls from k = n on.
+        n = len(found.p)
+        rest = found.q[-1] * n * half ** (n - 1)
         upper = above(flint.arb(cover.upper) + rest)
     return Enclosure(lower, upper, words, len(cover.leaves))
 
@@ -115,8 +121,9 @@ def _measure_below(*, activation: str) -> Enclosure:
         found, b = _setting(activation)
         coefficients = _divided(found, (b, b))
         cover = _cover(minimum, coefficients, flint.arb(0), b)
-        # h_{k-2}(0, b, b) = (k - 1) b^(k-2), which falls from k = _ORDER on.
-        rest = found.q[-1] * _ORDER * b ** (_ORDER - 2)
+        # h_{k-2}(0, b, b) = (k - 1) b^(k-2), which falls from k = n on.
+        n = len(found.p)
+        rest = found.q[-1] * n * b ** (n - 2)
         upper = above(coefficients[0] + rest)
     words = "every rho in [0, fixed point)"
     return Enclosure(cover.lower, upper, words, len(cover.leaves))
@@ -133,7 +140,7 @@ def _measure_negative(*, activation: str) -> Enclosure:
     # (f(-r) + r - p_0 (1 + r))/r = sum_{k >= 2} p_k (1 + (-1)^k r^(k-1)), where the
     # terms of odd k are non-negative and those of even k at least p_k.
     with flint.ctx.workprec(BITS):
-        found = energies_with_mean(activation, _ORDER)
+        found = energies_with_mean(activation, order_of(activation))
         least = sum(found.p[2::2], flint.arb(0)).nonnegative_part()
         upper = above(sum(found.p[2:], found.q[-1]))
     return Enclosure(below(least), upper, "every rho in [-1, 0), and rho -> 0", 1)

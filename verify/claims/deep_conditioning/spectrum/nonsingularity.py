@@ -3,7 +3,7 @@
 The smallest eigenvalue of the ReLU kernel of n points at least delta apart scales like
 delta^{3/2}: on an arc of equally spaced points the constant is sqrt(2)/(12 pi). The
 eigenvalues are far below float64's rounding of the matrix, so they are found in ball
-arithmetic with 400 bits.
+arithmetic with 1600 bits.
 """
 
 import math
@@ -103,7 +103,7 @@ def _proved_smallest(n: int, delta: str) -> flint.arb:
         upper = refined
         if settled:
             break
-    if not _is_positive_definite(row, upper * (1 - flint.arb("1e-12"))):
+    if not _is_positive_definite(row, upper * (1 - flint.arb("1e-14"))):
         raise ArithmeticError(
             f"smallest_arc_eigenvalue: {upper} is not proved to be the smallest"
             f" eigenvalue for n={n}, delta={delta}; raise the precision"
@@ -113,9 +113,9 @@ def _proved_smallest(n: int, delta: str) -> flint.arb:
 
 @lru_cache(maxsize=16)
 def smallest_arc_eigenvalue(n: int, delta: str) -> float:
-    """Return lambda_min of the ReLU kernel on an arc, proved to 12 digits.
+    """Return lambda_min of the ReLU kernel on an arc, proved to 14 digits.
 
-    Inverse iteration gives a Rayleigh quotient R, an upper bound; that R (1 - 1e-12) is
+    Inverse iteration gives a Rayleigh quotient R, an upper bound; that R (1 - 1e-14) is
     a lower bound is proved by the pivots of the shifted matrix.
     """
     with flint.ctx.workprec(_BITS):
@@ -344,7 +344,7 @@ ARC_VALUES = numeric(
     predict=_predict_arc_value,
     measure=_measure_arc,
     # Lines have an eigenvalue of the square of the spacing, 1.4e-9, its cube couples to
-    # them: a relative error of the spacing's order. Eigenvalues are rounded to 1e-12.
+    # them: a relative error of the spacing's order. Eigenvalues are proved to 1e-14.
     compare=AgreesTo(relative=2e-9),
     must_refute=always(
         math.sqrt(2.0) / (12.0 * math.pi),
@@ -355,16 +355,15 @@ ARC_VALUES = numeric(
 
 TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
-    title="For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2",
-    statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
-    r" = \frac{\delta}{2} + O(\delta^{3/2})",
+    title="Two points: the ReLU kernel's smallest eigenvalue is the dual's fall from one",
+    statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)",
     assumptions=("n = 2",),
     source=ours("Theorem H.1 (of two points)"),
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
     measure=partial(smallest_arc_eigenvalue, 2),
-    # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
-    compare=AgreesTo(relative=1.2e-12),
+    # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-14.
+    compare=AgreesTo(relative=1.1e-13),
     must_refute=_half_delta,
     uses=("dc/lemC.8", "dc/defC.1-distance"),
 )
@@ -428,7 +427,8 @@ LEM_H3 = statistical(
     title="A random ReLU's kink is near one point and away from all others, often enough",
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
-        "theta = sqrt(delta)/(4n)",
+        "E: |g_1| <= theta, and |(g_1 x_i + w') . x_j| >= 2 theta for every other j",
+        "theta = sqrt(delta)/(4n); w' orthogonal to x_i; g_1 of variance 1 - theta^2",
         "planar clusters at distance arccos(1 - delta)",
         "probabilities are told in units of sqrt(delta)/n",
     ),
@@ -497,8 +497,8 @@ POLYNOMIAL = numeric(
     cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
     predict=always(0.0),
     measure=_measure_smallest,
-    # 60-digit eigenvalues of a matrix of size one.
-    compare=AgreesTo(absolute=1e-50),
+    # 256 bits, 1e-77, of seven eigenvalues that add up to 14, a few dozen times.
+    compare=AgreesTo(absolute=1e-74),
     must_refute=_by_float64,
     uses=("dc/thmH.5",),
 )

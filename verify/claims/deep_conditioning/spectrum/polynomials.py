@@ -2,9 +2,8 @@
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
-import mpmath
+import flint
 import numpy as np
 
 from theory import activations as act
@@ -12,6 +11,7 @@ from theory import spectrum
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._sources import ours
+from verify.claims.deep_conditioning.spectrum.sphere import zonal
 from verify.compare import AgreesTo, Array
 
 _ORDERS = {
@@ -24,44 +24,27 @@ _ORDERS = {
 
 
 @lru_cache(maxsize=512)
-def _moment(order: int, dim: int) -> Fraction:
+def _moment(order: int, dim: int) -> flint.fmpq:
     """E t^n of one coordinate of a uniform unit vector."""
-    if order % 2:
-        return Fraction(0)
-    if not order:
-        return Fraction(1)
-    return _moment(order - 2, dim) * Fraction(order - 1, dim + order - 2)
+    if order % 2 or not order:
+        return flint.fmpq(1 - order % 2)
+    return _moment(order - 2, dim) * flint.fmpq(order - 1, dim + order - 2)
 
 
-@lru_cache(maxsize=64)
-def _zonal(degree: int, dim: int) -> tuple[Fraction, ...]:
-    """Coefficients of the zonal harmonic that is 1 at 1, by its recurrence in degree."""
-    if degree < 2:
-        return (Fraction(1),) if not degree else (Fraction(0), Fraction(1))
-    k, low, high = degree - 1, _zonal(degree - 2, dim), _zonal(degree - 1, dim)
-    out = [Fraction(0)] * (degree + 1)
-    for n, c in enumerate(high):
-        out[n + 1] += c * Fraction(2 * k + dim - 2, k + dim - 2)
-    for n, c in enumerate(low):
-        out[n] -= c * Fraction(k, k + dim - 2)
-    return tuple(out)
-
-
-def _measure(*, kernel: str, dim: int, degrees: list[int]) -> list[Any]:
+def _measure(*, kernel: str, dim: int, degrees: list[int]) -> list[Fraction]:
     """E kappa(t) P_k(t): the Funk-Hecke formula."""
-    with mpmath.workdps(40):
-        out: list[Any] = []
-        for k in degrees:
-            value = sum(
-                (
-                    Fraction(4, n + 1) * c * _moment(n + i, dim)
-                    for n in _ORDERS[kernel]
-                    for i, c in enumerate(_zonal(k, dim))
-                ),
-                start=Fraction(0),
-            )
-            out.append(mpmath.mpf(value.numerator) / value.denominator)
-        return out
+    found = (
+        sum(
+            (
+                flint.fmpq(4, n + 1) * c * _moment(n + i, dim)
+                for n in _ORDERS[kernel]
+                for i, c in enumerate(zonal(k, dim).coeffs())
+            ),
+            start=flint.fmpq(0),
+        )
+        for k in degrees
+    )
+    return [Fraction(int(value.p), int(value.q)) for value in found]
 
 
 def _series(kernel: str) -> Array:
@@ -108,10 +91,9 @@ def _predict_rank(*, power: int, dim: int) -> float:
     return spectrum.effective_rank(lambda t: 7e-200 * t**power, dim)
 
 
-def _measure_rank(*, power: int, dim: int) -> Any:
-    with mpmath.workdps(40):
-        mean = _moment(2 * power, dim)
-        return mpmath.mpf(mean.denominator) / mean.numerator
+def _measure_rank(*, power: int, dim: int) -> Fraction:
+    mean = _moment(2 * power, dim)
+    return Fraction(int(mean.q), int(mean.p))
 
 
 RANK = numeric(

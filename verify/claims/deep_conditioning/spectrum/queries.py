@@ -34,6 +34,7 @@ from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.claims.deep_conditioning.learning._populations import relu_layer
 from verify.claims.deep_conditioning.lengths._definitions import FUNCTIONS, panels
+from verify.claims.deep_conditioning.normrelu._definitions import STAR
 from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 
 # --- the measured side ----------------------------------------------------------------
@@ -295,17 +296,15 @@ def _corrected_query_size(*, activation: str, dim: int, width: int, **_: Any) ->
 # --- subgaussian activations (Eq. 21) ------------------------------------------------
 
 _TIMES = (-8.0, -2.0, -0.5, -0.1, 0.1, 0.5, 2.0, 8.0)
-_KINK = -1.5975
 
 
 def _measure_log_mgf(*, activation: str) -> Array:
     """Log E e^{t s(X)} of the centred unit-variance activation, for each of `_TIMES`."""
     # Gauss-Legendre, 20 nodes on panels of 1/2 that end at every kink. The integrand
     # e^{t s - x^2/2} peaks at |x| <= 8 * 1.72 = 14 and is below e^{-300} beyond 40.
-    x, w = panels(np.union1d(np.arange(-40.0, 40.5, 0.5), _KINK))
+    x, w = panels(np.union1d(np.arange(-40.0, 40.5, 0.5), STAR))
     log_w = np.log(w) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
-    functions = {**FUNCTIONS, "normrelu": lambda x: np.maximum(x, _KINK)}
-    value, weight = functions[activation](x), np.exp(log_w)
+    value, weight = FUNCTIONS[activation](x), np.exp(log_w)
     mean = float(weight @ value)
     value = (value - mean) / math.sqrt(float(weight @ (value - mean) ** 2))
     exponent = np.array(_TIMES)[:, None] * value + log_w
@@ -323,7 +322,7 @@ def _variance_proxy(activation: str) -> float:
     # Lipschitz constant 1 of the raw functions; NormReLU's is its scale; sign's half
     # range is 1.
     if activation == "normrelu":
-        return dc.normrelu_constants(_KINK).scale ** 2 / act.normrelu(_KINK).variance
+        return dc.normrelu_constants(STAR).scale ** 2 / act.normrelu(STAR).variance
     return 1.0 / subject(activation).variance
 
 
@@ -517,7 +516,7 @@ THM_F1_ODD = statistical(
         "m >= 128: no network maps the pair to correlation 1 or -1, but for e^{-Omega(m)}",
         "L of the order of log(m)/mu or more",
     ),
-    source=as_read("Theorem F.1 (odd activations)"),
+    source=ours("Theorem F.1 (corrected, of odd activations)"),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(
         _curve("sign", 128, rho=0.9, depth=60),

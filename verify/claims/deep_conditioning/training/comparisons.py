@@ -5,6 +5,7 @@ at the rate that two others chose on examples held out. One that diverged counts
 that is never right.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -67,40 +68,36 @@ def over_all(record: RunRecord) -> Array:
     return np.nan_to_num(record.draws.series("train_accuracy")[:, 1:]).mean(axis=1)
 
 
-def contrast(
-    series: str, epoch: int, *, scale: str, depth: int, rival: str
+def compared(
+    pick: Callable[[RunRecord], Array],
+    *,
+    scale: str,
+    depth: int,
+    rival: str,
+    rival_first: bool = False,
 ) -> Contrast:
+    """Return what is picked of NormReLU's networks and of the rival's."""
+    arms = (rival, "normrelu") if rival_first else ("normrelu", rival)
+    return Contrast(*(pick(arm_of(arm, scale, depth)) for arm in arms))
+
+
+def contrast(series: str, epoch: int, **case: Any) -> Contrast:
     """Return a series after an epoch: NormReLU's networks, and the rival's."""
-    treated, baseline = (
-        after(arm_of(arm, scale, depth), series, epoch) for arm in ("normrelu", rival)
-    )
-    return Contrast(treated, baseline)
+    return compared(lambda record: after(record, series, epoch), **case)
 
 
-def _courses(*, scale: str, depth: int, rival: str) -> Contrast:
-    """Training accuracies, means over all epochs: NormReLU's networks, the rival's."""
-    return Contrast(*(over_all(arm_of(a, scale, depth)) for a in ("normrelu", rival)))
-
-
-def _log_errors(*, scale: str, depth: int, rival: str) -> Contrast:
-    """Return logarithms of training errors at the end, the rival's first.
+def _log_error(record: RunRecord) -> Array:
+    """Return the logarithm of the training error at the end.
 
     Half an example more is wrong in each network, so that none is without error.
     """
-    rivals, own = (
-        (1.0 - after(record, "train_accuracy", -1)) * record.fact("examples") + 0.5
-        for record in (arm_of(arm, scale, depth) for arm in (rival, "normrelu"))
-    )
-    return Contrast(np.log(rivals), np.log(own))
+    error = 1.0 - after(record, "train_accuracy", -1)
+    return np.log(error * record.fact("examples") + 0.5)
 
 
-def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
-    """Mean absolute cosines of test pairs in the last hidden layer, the rival's first."""
-    rivals, treated = (
-        arm_of(arm, scale, depth).draws.series("cosines")[:, -1, -1]
-        for arm in (rival, "normrelu")
-    )
-    return Contrast(rivals, treated)
+def _cosine(record: RunRecord) -> Array:
+    """Return the mean absolute cosine of test pairs in the last hidden layer."""
+    return record.draws.series("cosines")[:, -1, -1]
 
 
 def _fall(*, scale: str, depth: int, rival: str) -> Contrast:
@@ -177,6 +174,7 @@ def _effect(**parts: Any) -> Claim:
 
 _TRAINING = partial(contrast, "train_accuracy", -1)
 _TEST = partial(contrast, "test_accuracy", -1)
+_LOG_ERRORS = partial(compared, _log_error, rival_first=True)
 
 FASTER = _effect(
     id="dc/fig3",
@@ -213,7 +211,7 @@ SHALLOW = _effect(
     rivals=("batch",),
     source=as_read("Figure 3"),
     depths=SHALLOWER,
-    measure=_log_errors,
+    measure=_LOG_ERRORS,
     # The paper says which is better, not by how much.
     **stated(0.0),
     finding=(
@@ -246,7 +244,7 @@ NORMALISED = _effect(
     rivals=("relu",),
     source=as_read("Section 7"),
     depths=DEEPER,
-    measure=_log_errors,
+    measure=_LOG_ERRORS,
     **stated(0.0),
     finding=(
         "By logarithms of errors, as in dc/fig3-shallow and since the same day: at the"
@@ -274,7 +272,7 @@ SELU_COURSE = _effect(
     r" \text{SELU}| \le 0.05",
     rivals=("selu",),
     source=as_read("Figure 7"),
-    measure=_courses,
+    measure=partial(compared, over_all),
     **stated(-0.05, 0.05, wrong=(0.05, None)),
     uses=("dc/fig7",),
     cases=(),
@@ -290,7 +288,7 @@ DOTS = _effect(
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
     source=as_read("Figure 1"),
-    measure=_cosines,
+    measure=partial(compared, _cosine, rival_first=True),
     **stated(0.1),
 )
 

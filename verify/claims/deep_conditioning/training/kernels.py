@@ -26,6 +26,7 @@ from verify.claims.deep_conditioning.training.comparisons import (
     DEPTHS,
     SHALLOWER,
     arm_of,
+    compared,
     configuration,
     runs_of,
     trained,
@@ -119,15 +120,11 @@ START = trend(
 )
 
 
-def _conditions(
-    series: str, time: int, *, scale: str, depth: int, rival: str
-) -> Contrast:
+def _conditions(series: str, time: int, **case: Any) -> Contrast:
     """Return log10 of condition numbers at a time, the rival's first."""
-    rivals, own = (
-        arm_of(arm, scale, depth).draws.series(series)[:, time]
-        for arm in (rival, "normrelu")
+    return compared(
+        lambda record: record.draws.series(series)[:, time], rival_first=True, **case
     )
-    return Contrast(rivals, own)
 
 
 END = trend(

@@ -105,7 +105,7 @@ HEAT = numeric(
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
-    compare=AgreesTo(absolute=1e-15),
+    compare=AgreesTo(absolute=0.0),
     must_refute=changed(
         _measure_heat,
         "Colours that end at the smallest and the largest entry.",

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from empirical.conditioning import named, pair_chains
+from empirical.data import pair_inputs
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels
@@ -21,7 +22,7 @@ from verify.claim import grid, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning._subjects import normalised
-from verify.claims.deep_conditioning.width.networks import drawn_kernels, pair_of
+from verify.claims.deep_conditioning.width.networks import drawn_kernels
 from verify.compare import Array, Estimate, MeanEquals
 
 # --- the measured side ---------------------------------------------------------------
@@ -29,7 +30,7 @@ from verify.compare import Array, Estimate, MeanEquals
 
 def _drawn(*, rho: float, **case: Any) -> Array:
     """Return four entries a draw, (draws, 4): NNGP and NTK, diagonal and off it."""
-    each = drawn_kernels(pair_of(rho), **case)
+    each = drawn_kernels(pair_inputs(rho), **case)
     return np.concatenate([kernel[:, 0] for kernel in each], axis=1)
 
 

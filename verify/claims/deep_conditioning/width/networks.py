@@ -16,7 +16,7 @@ import torch
 from empirical import kernels as kernels_of
 from empirical.conditioning import condition_by_depth, gram_chain, named
 from empirical.conditioning import normalised as correlations_of
-from empirical.data import load, unit_rows
+from empirical.data import load, pair_inputs, unit_rows
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
@@ -72,7 +72,7 @@ def drawn_kernels(
     return nngp.double().numpy(), ntk.double().numpy()
 
 
-def pair_inputs() -> Array:
+def four_inputs() -> Array:
     """Four unit vectors: close, orthogonal and antipodal pairs among them."""
     angles = np.array([0.0, math.acos(0.9), math.pi / 2, math.pi])
     return np.column_stack([np.cos(angles), np.sin(angles)])
@@ -86,9 +86,9 @@ def digits(n: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _both_entries(**case: Any) -> tuple[Array, Array]:
-    """Return the entries of both kernels of `pair_inputs`, (draws, 10) each."""
+    """Return the entries of both kernels of `four_inputs`, (draws, 10) each."""
     i, j = np.triu_indices(4)
-    nngp, ntk = drawn_kernels(pair_inputs(), **case)
+    nngp, ntk = drawn_kernels(four_inputs(), **case)
     return nngp[:, i, j], ntk[:, i, j]
 
 
@@ -121,9 +121,9 @@ def _after_layers(
 
 
 def _chained(*, kernel: str = "nngp", **case: Any) -> Array:
-    """Return the entries of `pair_inputs`' Gram matrix after `depth` layers."""
+    """Return the entries of `four_inputs`' Gram matrix after `depth` layers."""
     i, j = np.triu_indices(4)
-    return _after_layers(pair_inputs(), **case)[:, i, j]
+    return _after_layers(four_inputs(), **case)[:, i, j]
 
 
 def _measure_extrapolated(
@@ -136,14 +136,11 @@ def _measure_extrapolated(
     return Estimate.of(2.0 * wide - narrow)
 
 
-def pair_of(rho: float) -> Array:
-    """Two unit vectors of this correlation."""
-    return np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-
-
 def _measure_error(*, rho: float, width: int, **case: Any) -> Estimate:
     """Width times the squared error of one kernel entry, one hidden layer."""
-    nngp, _ = drawn_kernels(pair_of(rho), width=width, depth=1, tangent=False, **case)
+    nngp, _ = drawn_kernels(
+        pair_inputs(rho), width=width, depth=1, tangent=False, **case
+    )
     limit = 1.0 - float(relu_layer(np.array(1.0 - rho)))
     return Estimate.of(width * (nngp[:, 0, 1] - limit) ** 2)
 
@@ -239,7 +236,7 @@ def _measure_plateau_slope(
 
 def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
     function = kernels.ntk if kernel == "ntk" else kernels.nngp
-    matrix = np.asarray(function(pair_inputs(), normalised(activation), depth))
+    matrix = np.asarray(function(four_inputs(), normalised(activation), depth))
     return matrix[np.triu_indices(4)]
 
 
