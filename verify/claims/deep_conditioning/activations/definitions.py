@@ -30,6 +30,7 @@ from verify.claims.deep_conditioning._subjects import (
     KINKED,
     NONLINEAR,
     NORMRELU,
+    ONE_VARIANCE,
     SMOOTH,
     Subject,
     energy_from,
@@ -378,11 +379,7 @@ UNEQUAL = numeric(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=mistake(
-        "The geometric mean for both variances, right for homogeneous ones only.",
-        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
-        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
-    ),
+    must_refute=ONE_VARIANCE,
     uses=("dc/defC.1",),
 )
 

@@ -31,8 +31,6 @@ _MODULES = {
     "lengths": lengths,
     "optimization": optimization,
 }
-_RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
-_OPPOSITE = -0.95
 _RELU_MU = 0.26652889653787007
 
 
