@@ -5,6 +5,7 @@ A subject is JSON: a name (``"relu"``, ``"leaky_relu(0.1)"``, ``"normrelu(-1)"``
 function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from theory import activations as act
 from verify import integrals
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning.normrelu._definitions import STAR_TEXT
 from verify.compare import Array
 
@@ -27,6 +29,12 @@ KINKED = tuple(n for n in integrals.PIECES if n not in NEWER)
 NORMRELU = f"normrelu({STAR_TEXT})"
 NONLINEAR = tuple(n for n in (*SMOOTH, *KINKED, NORMRELU) if n != "identity")
 DIFFERENTIABLE = tuple(n for n in NONLINEAR if n not in ("step", "sign"))
+
+ONE_VARIANCE = mistake(
+    "The geometric mean for both variances, right for homogeneous functions only.",
+    var_x=lambda x, *, var_y: math.sqrt(x * var_y),
+    var_y=lambda y, *, var_x: math.sqrt(var_x * y),
+)
 
 
 def subject(spec: Subject) -> act.Activation:

@@ -20,7 +20,12 @@ from theory import kernels
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
-from verify.claims.deep_conditioning._subjects import law, measured, subject
+from verify.claims.deep_conditioning._subjects import (
+    ONE_VARIANCE,
+    law,
+    measured,
+    subject,
+)
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, hermite_polynomial, mpf
@@ -328,11 +333,7 @@ STEEP_UNEQUAL = numeric(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-12),
-    must_refute=mistake(
-        "The geometric mean of the variances for both inputs.",
-        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
-        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
-    ),
+    must_refute=ONE_VARIANCE,
     uses=("dc/defC.1-steep",),
 )
 
@@ -438,11 +439,7 @@ FORMULAS = numeric(
     # The library's promise for functions without a formula; of sums that vanish, of the
     # rounding of sizes below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-15),
-    must_refute=mistake(
-        "The geometric mean for both variances.",
-        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
-        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
-    ),
+    must_refute=ONE_VARIANCE,
     uses=("dc/defC.1", "dc/defC.1-unequal", "dc/defC.1-distance"),
 )
 

@@ -49,11 +49,7 @@ def _of_lines(name: str, q: Any) -> tuple[Any, Any, Any]:
         itertools.pairwise(edges), [*bends, (0.0, 0.0)], strict=True
     ):
         # Moments of Z between the two.
-        ends = [(t, mp.npdf(t)) for t in (low, high)]
-        zero = mp.ncdf(high) - mp.ncdf(low)
-        one = ends[0][1] - ends[1][1]
-        first, last = (0 if mp.isinf(t) else t * d for t, d in ends)
-        two = zero + first - last
+        zero, one, two = _powers_between(low, high, 2)
         line = slope * root
         out[0] += shift**2 * zero + 2 * shift * line * one + line**2 * two
         out[1] += slope**2 * zero

@@ -258,5 +258,5 @@ BROKEN = replace(
     predict=_predict_broken,
     measure=_measure_broken,
     compare=AgreesTo(absolute=0.0),
-    must_refute=mistake("Two deviations on both sides of zero.", reach=1.0),
+    must_refute=mistake("Arguments between minus one and one alone.", reach=1.0),
 )

@@ -26,6 +26,7 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.claims.deep_conditioning.conditioning.correlations import (
     burn_in,
     exact_burn_in,
+    exact_shrunk,
     extremal,
     extremals,
     quadratic_law,
@@ -166,18 +167,10 @@ def _measure_depth(
     With a target, also 2 n (1 - mu/2)^l <= target - 1, and l >= 1; under assumption B
     with n in the place of 2 n, and without the first.
     """
-
-    def needed(left: Fraction) -> int:
-        layers = 0
-        while left > 1:
-            left *= 1 - Fraction(mu) / 2
-            layers += 1
-        return layers
-
-    layers = needed(Fraction(n)) if assumption == "A" else 0
+    layers = exact_shrunk(n, mu) if assumption == "A" else 0
     if target:
         twice = 2 if assumption == "A" else 1
-        layers = max(layers, 1, needed(twice * n / (Fraction(target) - 1)))
+        layers = max(layers, 1, exact_shrunk(twice * n / (Fraction(target) - 1), mu))
     return layers + exact_burn_in(delta=delta, mu=mu)
 
 

@@ -110,6 +110,15 @@ def exact_burn_in(*, delta: str, mu: str) -> int:
     return layers
 
 
+def exact_shrunk(start: Fraction | int, mu: str) -> int:
+    """Least l with start (1 - mu/2)^l <= 1, in fractions."""
+    layers, left = 0, Fraction(start)
+    while left > 1:
+        left *= 1 - Fraction(mu) / 2
+        layers += 1
+    return layers
+
+
 def _wrong_burn_in(*, delta: str, mu: str) -> int:
     """The ceiling of a quotient of rounded logarithms."""
     d, m = float(Fraction(delta)), float(Fraction(mu))

@@ -17,6 +17,7 @@ from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.conditioning.correlations import (
     exact_burn_in,
+    exact_shrunk,
     quadratic_law,
 )
 from verify.claims.deep_conditioning.lengths._definitions import FUNCTIONS, panels
@@ -84,10 +85,7 @@ def _predict_power(*, delta: str, mu: str, n: int, base: float) -> float:
 
 def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
     """Log base^L of Corollary 3.5's depth L, counted layer by layer in fractions."""
-    layers, left = 2 * exact_burn_in(delta=delta, mu=mu), Fraction(4 * n * n)
-    while left > 1:
-        left *= 1 - Fraction(mu) / 2
-        layers += 1
+    layers = 2 * exact_burn_in(delta=delta, mu=mu) + exact_shrunk(4 * n * n, mu)
     return layers * math.log(base)
 
 

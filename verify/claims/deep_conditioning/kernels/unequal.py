@@ -421,7 +421,7 @@ THRESHOLD = numeric(
     ),
     predict=_predict_threshold,
     measure=_measure_threshold,
-    # The library's promise: 1e-12 of the diagonal.
-    compare=AgreesTo(absolute=1e-13),
+    # Probabilities and twice signs' means, at most two: a few dozen roundings.
+    compare=AgreesTo(absolute=1e-14),
     must_refute=mistake("Inputs of unit length.", squares=[1.0, 1.0]),
 )
