@@ -563,6 +563,29 @@ def test_long_rows_not_quite_near_each_other_are_summed_as_series(rows, monkeypa
         assert abs(matrix[0, 1] / value - 1.0) < 1e-12
 
 
+@pytest.mark.parametrize("pairs", [3, 29, 30])
+def test_a_few_pairs_of_a_kinked_function_take_no_series_of_high_order(
+    pairs: int, monkeypatch
+):
+    """Three close pairs among a hundred rows of SELU took six times as long."""
+    orders: list[int] = []
+    raised = RowSeries.raised
+
+    def noted(self, rows, order):
+        orders.append(order)
+        return raised(self, rows, order)
+
+    monkeypatch.setattr(RowSeries, "raised", noted)
+    tables._series.cache_clear()  # which may hold these lengths
+    rng = np.random.default_rng(5)
+    x = np.eye(60, 64) * np.sqrt(1.0 + 0.01 * rng.random((60, 1)))
+    t = 0.14  # 1 - cos t is 0.0098
+    for k in range(pairs):
+        x[2 * k + 1] = math.cos(t) * x[2 * k] + math.sin(t) * x[2 * k + 1]
+    kernels.nngp(x, act.selu.normalized(), 1)
+    assert (max(orders, default=0) == 10240) == (pairs == 30)
+
+
 @pytest.mark.parametrize("name", ["tanh", "softplus"])
 def test_multiples_of_one_row_are_parallel_but_for_rounding(name: str, monkeypatch):
     """Tables of all their lengths, for distances of 1e-32, took 20 to 90 seconds."""

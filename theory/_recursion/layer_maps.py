@@ -48,6 +48,10 @@ LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
 takes 30 to 60 ms there, half a second at lengths of hundreds, tables 15 to 40 s."""
 
+ALONE, KINKED = 1000.0, 33.0
+"""Pairs times the length plus `KINKED` for which orders up to 10,240 take as long as one
+by one, with a kink at zero: a pair takes 5 ms, and 0.15 more for a unit of length."""
+
 ORDERS = 4000
 """Orders of a rest, times its rows, for every pair near +-1: 4 microseconds each."""
 
@@ -193,10 +197,16 @@ class Interpolated:
     def _summed(self, d: Array) -> float:
         """Return the distance from +-1 from which on pairs are summed as series.
 
-        At lengths at which none ends a table takes minutes, and more orders a second.
+        At lengths at which none ends a table takes minutes, and more orders a second,
+        of a function with a kink more than a few pairs one by one.
         """
         some = self.smooth and np.any((d < SLOW) & (d >= SLOWEST))
-        return SLOWEST if some and not self.ends else self._tabled
+        if not some or self.ends:
+            return self._tabled
+        pairs = np.count_nonzero(d < SLOW)
+        cost = pairs * (KINKED + float(self.alone.sizes.max()))
+        alone = self.activation.kinks and cost <= ALONE and pairs <= self._few_long
+        return self._tabled if alone else SLOWEST
 
     @cached_property
     def _basis(self) -> Array:
