@@ -84,6 +84,5 @@ class PowerLengths:
         size, both = np.hypot(mean, v), np.hypot(other, w)
         sine = (turn / size) * np.expm1(-self.m * gap) * (w / both)
         cosine = (mean / size) * (other / both) + (v / size) * (w / both)
-        return np.where(
-            cosine > 0.0, sine * sine / (1.0 + np.abs(cosine)), 1.0 - cosine
-        )
+        # Asked of near rows alone.
+        return sine * sine / (1.0 + cosine)

@@ -56,5 +56,5 @@ def condition_number(value: Array, gap: Array, n: Array, side: str) -> Array:
             return 1.0 + n * (value / gap)
         # 1 - (n - 1) t without cancellation for two inputs.
         rest = gap - (n - 2.0) * value
-        found = 1.0 + 2.0 * (n - 1.0) * value / np.where(rest > 0.0, rest, 1.0)
+        found = 1.0 + 2.0 * (n - 1.0) * value / rest
         return np.where(rest > 0.0, np.where(n > 1.0, found, 1.0), math.inf)

@@ -62,7 +62,7 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     if m.proportional is not None:
         return _proportional_limit(w * m.proportional, b, start)
     out = np.empty(w.shape)
-    step = max(1, ROWS // (PER_PANEL * (HIGH - LOW)))
+    step = ROWS // (PER_PANEL * (HIGH - LOW))
     for i in range(0, w.size, step):
         part = slice(i, i + step)
         out[part] = _settle(m, w[part], b[part], start)

@@ -365,6 +365,7 @@ LAWS: dict[str, Law] = {
     "bent at 1/2": Formula(_bent_mean, _bent),
     "exp": Formula(lambda p: mpmath.exp(p / 2), _exp),
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
+    "abs": Enclosed(integrals.PIECES["abs"]),
     "selu": Enclosed(integrals.PIECES["selu"]),
     "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
     "relu6": Enclosed(integrals.PIECES["relu6"]),

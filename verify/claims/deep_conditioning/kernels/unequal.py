@@ -226,6 +226,10 @@ _PARALLEL = (
     *_pair(("sin", "erf", "gelu"), (_SHORTER, _SHORT, [4.0, 4.1], _APART), _NEARLY, 2),
     # Normalised, of powers of lengths and of a bump, each with a shift.
     *_pair(("relu_squared", "gaussian"), (_SHORTER, _APART), (0.0, 1e-4, 1.2, 3.0), 1),
+    # Parallel rows that are turned by much: by less, by which they are near, and by more.
+    *_pair(("abs", "relu_squared"), ([1.44, 2.25], [0.01, 16.0]), 0.0, (1, 2)),
+    # By so little that a correlation does not tell: slopes and the next layer do.
+    *_pair(("abs", "relu"), ([1.44, 1.4400001],), 0.0, (2, 3)),
     *_pair("selu", (_SHORT,), (0.0, 1e-4), 1),
     # Both shorter than the kinks, and on both sides of them.
     *_pair("hard_tanh", (_SHORT, [0.7, 1.5]), 0.0, 1),
@@ -330,6 +334,8 @@ RESIDUAL = replace(
         *_skipping(("hard_tanh", "relu6"), (_SHORT,), 1.2, 1),
         # Nearly parallel: what biases add turns rows of unequal lengths.
         *_skipping(_TWO, ([2.0, 2.1],), 0.001, (1, 3)),
+        # So nearly that correlations do not tell what slopes do.
+        *_skipping("relu", ([2.0, 2.000001],), 1e-6, 2),
         # Weights alone: nothing is added to what they scale.
         *_skipping(_TWO, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
         # Between two sets of inputs.
