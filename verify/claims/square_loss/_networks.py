@@ -57,6 +57,11 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
             return Problem(directions, x, labels, rho)
 
 
+def aligned(vectors: Sequence[Array]) -> list[Array]:
+    """Return layers of rank one, V_k = v_k v_{k-1}^T, each fed by the one before."""
+    return [np.outer(after, before) for before, after in itertools.pairwise(vectors)]
+
+
 def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
     """Return a network of zero loss: random layers, and a last one that is solved for.
 

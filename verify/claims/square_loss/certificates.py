@@ -12,15 +12,13 @@ from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
 from verify.enclose_flow import flow
 
-_ANGLE, _SHIFT = 1.5, 0.28  # of the start, and the sine between two inputs
-
 
 def _setting(example: int) -> tuple[list[list[Any]], list[Any], float]:
     """Return inputs and the first direction, as balls, and the decay."""
     with flint.ctx.workprec(BITS):
         one, nought = flint.arb(1), flint.arb(0)
         if example == 1:
-            angle = flint.arb(_ANGLE)
+            angle = flint.arb(1.5)
             return [[one, nought]], [angle.cos(), angle.sin()], 0.01
         sine = flint.arb(7) / 25
         return [[one, nought], [flint.arb(24) / 25, sine]], [nought, one], 0.0

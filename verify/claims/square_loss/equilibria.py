@@ -148,7 +148,7 @@ DISTANCE = numeric(
     measure=_distance_by_optimiser,
     # Sums over 160 examples at scales up to ten: 160 roundings of 1e-15 at most. Near rest
     # two rounded numbers remain.
-    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    compare=AgreesTo(absolute=2e-13),
     must_refute=partial(_distance_by_outputs, decayed=False),
     uses=("sl/eq5", "sl/sec0.1", "sl/expA-steps"),
 )

@@ -16,6 +16,7 @@ from verify.claims._predictors import always, changed, drawn, mistake, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
+    aligned,
     flat,
     gradients,
     jacobians,
@@ -123,8 +124,7 @@ def _aligned(widths: Sequence[int], seed: int) -> tuple[list[Array], Array]:
     rng = np.random.default_rng([42, seed])
     vectors = [np.abs(rng.standard_normal(n)) for n in widths]
     vectors = [v / np.linalg.norm(v) for v in vectors]
-    pairs = zip(vectors[1:], vectors[:-1], strict=True)
-    return [np.outer(after, before) for after, before in pairs], vectors[0]
+    return aligned(vectors), vectors[0]
 
 
 def _subject(
@@ -313,14 +313,14 @@ def _measure_multiplier(p: Problem) -> Array:
 
 @drawn(problem)
 def _predict_multiplier(p: Problem) -> Array:
-    f = values(p.directions, p.x)
+    f = sl.outputs(p.directions, p.x)
     return np.full(len(p.directions), sl.lagrange_multiplier(p.rho, f, p.labels))
 
 
 @drawn(problem)
 def _without_the_scale(p: Problem) -> Array:
     """The gradient by directions without its factor rho."""
-    f = values(p.directions, p.x)
+    f = sl.outputs(p.directions, p.x)
     multiplier = sl.lagrange_multiplier(p.rho, f, p.labels)
     return np.full(len(p.directions), multiplier / p.rho)
 
@@ -355,7 +355,7 @@ def _measure_multiplier_at_rest(p: Problem, weight_decay: float) -> float:
 def _predict_multiplier_at_rest(
     p: Problem, weight_decay: float, power: int = 2
 ) -> float:
-    f = values(p.directions, p.x)
+    f = sl.outputs(p.directions, p.x)
     return weight_decay * sl.rho_equilibrium(f, p.labels, weight_decay) ** power
 
 
@@ -394,7 +394,7 @@ def _measure_slope_of_scale(p: Problem, weight_decay: float) -> float:
 
 @drawn(problem)
 def _predict_slope_of_scale(p: Problem, weight_decay: float) -> float:
-    f = values(p.directions, p.x)
+    f = sl.outputs(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
 

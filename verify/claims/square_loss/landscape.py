@@ -565,7 +565,7 @@ ERR_3 = numeric(
     predict=_none_left,
     measure=_measure_single,
     # A solved layer, or a least squares, carries the condition of its equations, below 1e3.
-    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    compare=AgreesTo(relative=2e-13, absolute=2e-13),
     must_hold=_left_singly,
     expected=Outcome.REFUTED,
     uses=("sl/persample", "sl/err3-corrected", "sl/degen-decay"),

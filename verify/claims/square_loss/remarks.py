@@ -141,8 +141,8 @@ STEPS = numeric(
     ),
     predict=_equal_steps,
     measure=_measure_steps,
-    # Two steps of sums of terms below 1e2.
-    compare=AgreesTo(absolute=1e-12),
+    # Two steps of sums of terms below 1e2, times a rate of 0.1: ten roundings of 1e-15.
+    compare=AgreesTo(absolute=2e-14),
     must_hold=_predict_steps,
     expected=Outcome.REFUTED,
     uses=("sl/wn",),
@@ -201,8 +201,9 @@ PROJECTIONS = numeric(
     ),
     predict=always(0.0),
     measure=_measure_kind,
-    # Rounding: all singular values that are not zero are the same.
-    compare=AgreesTo(absolute=1e-12),
+    # All singular values that are not zero are the same: products of up to thirty entries,
+    # each rounded to 1.1e-16 of one.
+    compare=AgreesTo(absolute=1e-14),
     must_hold=_by_rank,
     expected=Outcome.REFUTED,
     uses=("sl/orth",),

@@ -93,7 +93,7 @@ def _curves(number: int, item: str, family: str, **parts: Any) -> Claim:
         runs=looks(family),
         items=(f"Fig{number}", item),
         title=f"Experiment {item[-1]} ({_ARMS[item[-1]]}) fits its data and generalises",
-        statement=r"\overline{L}_{end}\le0.01,\qquad\text{test error}\le\tfrac14",
+        statement=r"\overline{\log_{10}L_{end}}\le-2,\qquad\text{test error}\le\tfrac14",
         axes={"on": tuple(_CURVES)},
         predict=_little,
         measure=partial(_at_the_end, family),
