@@ -134,8 +134,8 @@ def nngp(
     sphere : bool
         Take rows whose norms agree to a relative 1e-6, as those normalised in float32
         do, for rows of one norm (of norm one, if theirs is one to 1e-6). The cost then
-        does not grow with depth. Without it lengths count as they are, but for squared
-        norms within a relative 1e-14 sqrt(d), their rounding.
+        does not grow with depth. Without it lengths count as they are, unless the squared
+        norms of all rows are within a relative 1e-14 sqrt(d), their rounding.
 
     Returns
     -------
