@@ -20,6 +20,7 @@ from theory._recursion import (
     orthants,
     row_series,
     slope_tables,
+    tangents,
     uneven,
 )
 from theory._recursion import deep_tables as deep
@@ -1048,7 +1049,7 @@ def test_slopes_far_from_short_rows_are_not_negative() -> None:
 @pytest.mark.parametrize("name", ["asinh", "gelu", "selu", "hard_tanh"])
 def test_rows_at_which_a_function_is_straight_share_a_panel(name: str) -> None:
     a = getattr(act, name)
-    least = length_tables.straight(a)
+    least = tangents.straight(a)
     logs = np.array([least + 0.3, least - 20.4, -300.7])
     # Multiples, as far as rounding goes: E s(r Z)^2 / r^2 from the slopes beside zero.
     beside = a.derivative(np.array([-1e-40, 1e-40]))
@@ -1063,4 +1064,21 @@ def test_rows_at_which_a_function_is_straight_share_a_panel(name: str) -> None:
 def test_functions_that_are_straight_nowhere_share_no_panel() -> None:
     own = act.from_function(lambda x: np.tanh(x) + 0.1 * np.abs(x - 0.1), kinks=0.1)
     for a in (act.cos, act.relu_squared, act.log_cosh, act.normrelu(), own):
-        assert length_tables.straight(a) == -math.inf
+        assert tangents.straight(a) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("a", "beside_zero"),
+    [
+        (act.elu(0.3), act.leaky_relu(0.3)),
+        (act.asinh, act.identity),
+        (act.silu, 0.5 * act.identity),
+        (act.from_function(lambda x: np.abs(x) + np.sin(x), kinks=0.0), 2.0 * act.relu),
+    ],
+)
+def test_layers_of_short_rows_are_those_of_the_tangent(a, beside_zero) -> None:
+    x = np.array([[1.0, 0.2], [3.0, -2.0], [1.0, 0.2000001], [-1e-9, 0.0]]) * 1e-25
+    for kernel in (kernels.nngp, kernels.ntk):
+        k, exact = kernel(x, a, 20), kernel(x, beside_zero, 20)
+        size = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
+        assert (np.abs(k - exact) / size).max() <= 1e-12

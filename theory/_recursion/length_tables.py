@@ -31,7 +31,8 @@ from theory._cached import cached_property
 from theory._chebyshev import chebyshev
 from theory._recursion import short_rows
 from theory._recursion.intervals import Interval
-from theory._recursion.reaches import FARTHEST, OUTSIDE, VANISHED, reach, rule_of
+from theory._recursion.reaches import OUTSIDE, VANISHED, reach, rule_of
+from theory._recursion.tangents import straight
 from theory._recursion.turns import FEWER, RESOLVED, Turns
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
@@ -67,9 +68,6 @@ HELD = 1 << 18
 
 TINY = -256
 """Exponents of s(r y) / r below which its square is that of a multiple."""
-
-SHORTEST, MARGIN = 500, 12
-"""Octaves of lengths that rows may have, and those by which rounding is gone for sure."""
 
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
@@ -180,28 +178,6 @@ def sizes(activation: Activation, logs: Array, interval: Interval) -> Array:
     if not steep(activation, interval):
         return np.ones_like(logs)
     return np.sqrt(Lengths(activation).slope(logs))
-
-
-@lru_cache(maxsize=64)
-def straight(activation: Activation) -> float:
-    """Return the cell of log lengths below which all rows are as those of it.
-
-    There s(r x) / r and s'(r x) are those at zero but for a part in 2^60: s is linear on
-    both sides of it.
-    """
-    halvings, x = np.arange(SHORTEST), np.linspace(-FARTHEST, FARTHEST, 39)
-    # Powers of two round nothing.
-    at = np.ldexp(x, -halvings[:, None])
-    with np.errstate(over="ignore", invalid="ignore"):
-        each = [np.ldexp(activation._value(at), halvings[:, None])]
-        if math.isfinite(activation.derivative_second_moment):
-            each.append(activation.derivative._value(at))
-    bent = np.zeros(SHORTEST, dtype=bool)
-    for values in each:
-        same = np.abs(values - values[-1]) <= 4.0 * EPS * np.abs(values[-1])
-        bent |= ~same.all(axis=1)
-    last = int(np.flatnonzero(bent).max(initial=0)) + MARGIN
-    return -math.ceil(last * math.log(2.0)) if last < SHORTEST else -math.inf
 
 
 @lru_cache(maxsize=512)

@@ -28,6 +28,7 @@ from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
+from theory._recursion.tangents import straight, tangent
 from theory.activations import Activation
 from theory.grids import CLOSE
 
@@ -130,6 +131,8 @@ def combine(
 
 
 def _map(activation: Activation, before: LogLengths, *, many: bool) -> LayerMap:
+    if before.high.max() < straight(activation):
+        activation = tangent(activation)
     alone = RowMap(activation, before)
     return ClosedForm(alone) if closed(activation) else Interpolated(alone, many)
 
