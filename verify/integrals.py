@@ -357,14 +357,19 @@ def _coefficient(piece: Pieces, k: int) -> Any:
     return total / flint.arb.fac_ui(k).sqrt()
 
 
-@lru_cache(maxsize=512)
 def hermite_polynomial(k: int) -> Any:
-    """He_k, not normalised, as a polynomial of balls that are whole numbers."""
+    """He_k, not normalised, as a polynomial of balls of the precision that is set."""
+    return flint.arb_poly(_hermite_polynomial(k))
+
+
+@lru_cache(maxsize=512)
+def _hermite_polynomial(k: int) -> Any:
+    """He_k in whole numbers: balls would keep the precision of the first who asked."""
     low, high = flint.fmpz_poly([0]), flint.fmpz_poly([1])
     x = flint.fmpz_poly([0, 1])
     for n in range(k):
         low, high = high, x * high - n * low
-    return flint.arb_poly(high)
+    return high
 
 
 def _tail(polynomial: Any, c: Any) -> Any:

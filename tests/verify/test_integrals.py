@@ -69,3 +69,13 @@ def test_far_from_its_kinks_a_mean_is_that_of_its_branch(
     monkeypatch.setattr(integrals, "_FAR", 100_000_000)
     with mpmath.workprec(integrals.BITS):
         assert abs(found - value()) < 1e-40 * max(1, abs(found))
+
+
+def test_coefficients_do_not_depend_on_who_asked_before() -> None:
+    order = 187  # of which nothing else asks
+    with flint.ctx.workprec(53):
+        integrals.hermite_polynomial(order)
+    asked = integrals.law("relu6").coefficient(order)
+    with mpmath.workprec(integrals.BITS):
+        exact = integrals.law("relu6").coefficient(order - 2)
+        assert 0.0 < abs(asked) < 10.0 * abs(exact)
