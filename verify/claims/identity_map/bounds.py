@@ -196,7 +196,8 @@ CHI_2 = numeric(
         # Five deviations below the mean of so many that series need six thousand terms.
         {"zeta": 0.9959, "dof": 3_000_000},
         # Of hardly any degree of freedom, where all but nothing is next to zero.
-        *grid(zeta=(1e-300, 1e-280), dof=(1e-9, 1.9e-3, 2.1e-3, 0.2)),
+        *grid(zeta=(1e-320, 1e-300, 1e-280), dof=(1e-9, 1.9e-3, 2.1e-3, 0.2)),
+        *grid(zeta=0.0, dof=(1e-9, 3)),
     ),
     predict=idm.chi_square_tail,
     measure=_tail,
@@ -304,8 +305,8 @@ EQ_11 = numeric(
 
 def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
     """The level that all n chi-squares stay below with probability 1 - delta."""
-    if nullity == 0:
-        return mpmath.mpf(0)  # none of no weights moves
+    if nullity == 0 or delta == 1.0:
+        return mpmath.mpf(0)  # with no weights, or no promise, the least level
     with mpmath.workdps(DIGITS):
         tail = -mpmath.expm1(mpmath.log1p(-mpmath.mpf(delta)) / nullity)
         half = mpmath.mpf(channels) / 2
@@ -320,16 +321,20 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     title="The exact level that the weights of all untrained directions stay below",
-    statement=r"P(\chi^2_C < q)^n = 1-\delta;\quad q=0\text{ for }n=0",
+    statement=r"P(\chi^2_C < q)^n = 1-\delta;\quad q=0\text{ for }n=0,\ \delta=1",
     source=ours("Equation 11; the exact level is ours"),
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
+        # Levels below the median of each direction, and none.
+        *grid(nullity=(1, 2), channels=(3, 64), delta=(0.999, 1.0 - 2.0**-51)),
+        *grid(nullity=7, channels=3, delta=1.0),
         *grid(nullity=0, channels=3, delta=0.05),
     ),
     predict=partial(idm.direction_bound, form="sharp"),
     measure=_measure_level,
-    # The inverse of a tail, a logarithm and a quotient, some eps each.
-    compare=AgreesTo(relative=1e-13),
+    # The inverse of a tail, a logarithm and a quotient, some eps each; the bisection's
+    # end where there is no level.
+    compare=AgreesTo(relative=1e-14, absolute=1e-38),
     must_refute=mistake("The level that the paper prints.", form="printed"),
     uses=("id/chi2-exact", "id/eq11"),
 )
@@ -530,8 +535,9 @@ def _value(
     pixels: float = 1.0,
     constant: float | None = None,
 ) -> float:
-    if pixels < 0.0:  # the largest of an image's own, which leaves five directions open
-        image = [[1.0, 2.0], [3.0, pixels]]
+    if pixels < 0.0:  # the largest of an image's own, in its last channel
+        shades = np.arange(1.0, channels + 1.0) / channels
+        image = np.array([[1.0, 2.0], [3.0, pixels]])[..., None] * shades
         given = unlike({"delta": 0.05}, delta=delta)
         found = idm.promise(image, kernel, scale=_SCALE, form="printed", **given)
         return found.total
@@ -558,7 +564,9 @@ EQ_12 = numeric(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "constant": 20.0},
+        # Of four patches; equal channels have no more.
         *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
+        *grid(nullity=14, channels=2, kernel=3, delta=0.05, pixels=-7.0),
     ),
     predict=_value,
     measure=_explicit,
