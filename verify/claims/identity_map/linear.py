@@ -178,16 +178,16 @@ EQ_4 = numeric(
 def _measure_factors(
     *, shrink: float, momentum: float, steps: list[int], rate: float = 0.25
 ) -> list[Any]:
-    """What is left of the error, by the optimiser's own recursion to 60 digits."""
+    """What is left of the error, by powers of the optimiser's own step, to 60 digits."""
     del rate
     with mpmath.workdps(60):
-        left, ball, found = mpmath.mpf(1), mpmath.mpf(0), []
-        for step in range(max(steps) + 1):
-            if step in steps:
-                found.append(left)
-            ball = momentum * ball + shrink * left
-            left -= ball
-        return found
+        return [_left_after(step, mpmath.mpf(shrink), momentum) for step in steps]
+
+
+def _left_after(steps: int, shrink: Any, momentum: float) -> Any:
+    """Return the error after steps of heavy ball, each a matrix of buffer and error."""
+    m = mpmath.mpf(momentum)
+    return (mpmath.matrix([[m, shrink], [-m, 1 - shrink]]) ** steps)[1, 1]
 
 
 def _predict_factors(
@@ -213,6 +213,11 @@ FACTORS = numeric(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
         ),
         *grid(shrink=3.79, momentum=0.9, steps=([1, 50, 3000],)),
+        # As many as the paper's, next to the limit.
+        *(
+            {"shrink": limit * (1.0 - 1e-7), "momentum": m, "steps": [2_000_000]}
+            for limit, m in ((2.0, 0.0), (3.8, 0.9))
+        ),
         *grid(shrink=0.3, momentum=0.9, steps=([1, 17],), rate=(2.0**400, 2.0**-400)),
     ),
     predict=_predict_factors,
@@ -223,6 +228,52 @@ FACTORS = numeric(
         "The fraction one step later.", steps=lambda steps: [step + 1 for step in steps]
     ),
     uses=("id/eq4",),
+)
+
+
+_SHOWN = [0.3, -0.7, 1.1]
+_SQUARE = sum(v * v for v in _SHOWN)
+
+
+def _start() -> Array:
+    return np.random.default_rng(29).standard_normal((3, 3))
+
+
+def _predict_far(*, momentum: float, loss: Any, rate: float, steps: int) -> Array:
+    more: dict[str, Any] = {"learning_rate": rate, "momentum": momentum, "loss": loss}
+    return idm.one_layer_weights(_SHOWN, _start(), steps=steps, **more).ravel()
+
+
+def _measure_far(*, momentum: float, loss: str, rate: float, steps: int) -> list[Any]:
+    """Weights of one layer, from floats as they are, to 60 digits."""
+    with mpmath.workdps(60):
+        x, w0 = mpmath.matrix(_SHOWN), mpmath.matrix(_start().tolist())
+        square = (x.T * x)[0]
+        each = square if loss == "half_sum" else 2 * square / 3
+        done = 1 - _left_after(steps, mpmath.mpf(rate) * each, momentum)
+        return list(w0 + done / square * (x - w0 * x) * x.T)
+
+
+FAR = numeric(
+    id="id/eq4-far",
+    title="Weights of one linear layer after two million steps next to the largest rate",
+    statement=r"W^t,\quad t = 2\cdot10^6,\quad \eta = (1-10^{-7})\,2(1+m)/g",
+    source=ours("Equation 4 and appendix A; the path is ours"),
+    assumptions=("the floats of the image and of the rate are taken as they are",),
+    cases=tuple(
+        {"momentum": m, "loss": loss, "rate": (1.0 - 1e-7) * 2.0 * (1.0 + m) / g}
+        | {"steps": 2_000_000}
+        for m in (0.0, 0.9)
+        for loss, g in (("half_sum", _SQUARE), ("mean", _SQUARE / 1.5))
+    ),
+    predict=_predict_far,
+    measure=_measure_far,
+    # Entries of size one, rounded eight times.
+    compare=AgreesTo(absolute=9e-16),
+    must_refute=mistake(
+        "A curvature of the next float.", rate=lambda rate: float(np.nextafter(rate, 9))
+    ),
+    uses=("id/eq4", "id/eq4-factors"),
 )
 
 
@@ -335,6 +386,40 @@ STABILITY = numeric(
         " does not."
     ),
     version=2,
+)
+
+
+def _predict_shrinks(*, curvature: float, momentum: float, rate: float) -> bool:
+    given = unlike({"momentum": 0.0}, momentum=momentum)
+    return rate < idm.learning_rate_limit(curvature, **given)
+
+
+def _measure_shrinks(*, curvature: float, momentum: float, rate: float) -> bool:
+    """Whether both eigenvalues of a step of heavy ball lie inside the unit circle."""
+    with mpmath.workdps(40):
+        m, shrink = mpmath.mpf(momentum), mpmath.mpf(rate) * mpmath.mpf(curvature)
+        half = (1 + m - shrink) / 2
+        root = mpmath.sqrt(half * half - m)
+        return bool(max(abs(half + root), abs(half - root)) < 1)
+
+
+LIMIT = numeric(
+    id="id/eq4-limit",
+    title="The learning rate from which on descent diverges, to its last digits",
+    statement=r"0<\eta g<2(1+m)",
+    source=ours("Theorem 1; the limit is ours"),
+    cases=tuple(
+        {"curvature": g, "momentum": m, "rate": share * (2.0 * (1.0 + m) / g)}
+        for g in (0.3, 784.1, 1e-200)
+        for m in (0.0, 0.37, 0.9)
+        # Four roundings below the limit, and above it.
+        for share in (1.0 - 2.0**-50, 1.0 + 2.0**-50)
+    ),
+    predict=_predict_shrinks,
+    measure=_measure_shrinks,
+    compare=Identical(),
+    must_refute=mistake("The limit without momentum.", momentum=0.0),
+    uses=("id/eq4-stability",),
 )
 
 
