@@ -10,7 +10,7 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import Trained, train
 from verify.claim import grid
-from verify.claims._twins import SUMS, closed, sketch, stacked
+from verify.claims._twins import SUMS, UPDATES, closed, sketch, stacked
 from verify.claims.identity_map.steps import plain, shown, specified, squared
 
 # --- budgets and further starts ---------------------------------------------------------
@@ -159,6 +159,7 @@ BUDGETS = closed(
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
     where="Appendix A, on training",
     cases=grid(how=tuple(_BUDGET_RATES)),
+    compare=UPDATES,
     twin=_plain_budgets,
     measure=_found_budgets,
     uses=("id/Fig32-schedules",),

@@ -79,8 +79,9 @@ PROBE = adversarial(
     max_examples=50,
     predict=_predict_probe,
     measure=_measure_probe,
-    # Norms and products of up to 200 pixels.
-    compare=AgreesTo(absolute=1e-13),
+    # Norms and products of up to 200 pixels, of roundings at random: 14 times 1.1e-16
+    # for each of five sums.
+    compare=AgreesTo(absolute=8e-15),
     must_refute=_mixed_linearly,
 )
 
@@ -142,7 +143,7 @@ COSINE = closed(
     twin=_cosine,
     measure=_measure_cosine,
     # A few terms of order one.
-    compare=AgreesTo(absolute=1e-14),
+    compare=AgreesTo(absolute=1e-15),
 )
 
 # --- edges ----------------------------------------------------------------------------
@@ -201,8 +202,9 @@ EDGES = closed(
     cases=grid(channels=(1, 2, 3), size=(1.0, 1e-200, 1e200)),
     twin=_plain_edges,
     measure=_found_edges,
-    # Projections of some forty pixels on four pictures that are far from parallel.
-    compare=AgreesTo(absolute=1e-13),
+    # Projections of some forty pixels on four pictures that are far from parallel: an
+    # eps for each pixel.
+    compare=AgreesTo(absolute=1e-14),
 )
 
 # --- the averaging classifier ---------------------------------------------------------
@@ -309,8 +311,9 @@ PICTURE = numeric(
     cases=grid(channels=(1, 2, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
-    # eps over the gap of the top two singular values, of order one.
-    compare=AgreesTo(absolute=1e-12),
+    # eps for each of 30 channels, twice over the gap of the squares of the top two
+    # singular values, 0.7 of the largest at least.
+    compare=AgreesTo(absolute=2e-14),
     must_refute=_channel_zero,
 )
 
@@ -363,8 +366,8 @@ UPPER = numeric(
     ),
     predict=_by_modules,
     measure=_measure_upper,
-    # Four layers of sums of 45 products.
-    compare=AgreesTo(relative=1e-13, of_largest=True),
+    # Four layers of sums of 45 products, half an eps each.
+    compare=AgreesTo(relative=2e-14, of_largest=True),
     must_refute=mistake("The network without any of its ReLUs.", relu=False),
 )
 
@@ -407,8 +410,9 @@ CHANGE = numeric(
     cases=grid(side=(3, 6), seed=(0, 1)),
     predict=_predict_change,
     measure=_measure_change,
-    # The mean loss has curvature 2 here: what is left is below 0.5^200 = 1e-60.
-    compare=AgreesTo(relative=1e-13),
+    # The mean loss has curvature 2 here: what is left is below 0.5^200 = 1e-60. Norms of
+    # 1,296 numbers, of whose roundings the mean counts.
+    compare=AgreesTo(relative=4e-15),
     must_refute=_of_the_new,
     uses=("id/thm1",),
 )

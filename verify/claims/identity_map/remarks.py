@@ -69,8 +69,8 @@ SCHEDULE = numeric(
     cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
     predict=_predict_scheduled,
     measure=_measure_scheduled,
-    # Each of 20 rounded updates, of weights of size one.
-    compare=AgreesTo(absolute=1e-13),
+    # Twenty roundings of weights below two, and of as many slopes.
+    compare=AgreesTo(absolute=9e-15),
     must_refute=_never_dropped,
     uses=("id/thm1",),
 )
@@ -143,8 +143,9 @@ UNMOVED = numeric(
     ),
     predict=_predict_first,
     measure=_measure_first,
-    # Two hundred rounded updates, of weights of size one, along rounded images.
-    compare=AgreesTo(absolute=1e-12),
+    # Two hundred roundings of half an eps of weights of size one, for an image of length
+    # two.
+    compare=AgreesTo(absolute=5e-14),
     must_refute=mistake(
         "A response that shrinks, as under weight decay of 1e-4.",
         then=lambda kept, *, steps: (1.0 - 0.05e-4) ** steps * kept,
@@ -306,7 +307,7 @@ SHARP = numeric(
     predict=_sharp,
     measure=_measure_sharp,
     # The inverse of a tail and a few roots, some eps each.
-    compare=AgreesTo(relative=1e-13),
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake(
         "The weights of one channel, n degrees of freedom and not n C.", channels=1
     ),

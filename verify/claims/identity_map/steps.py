@@ -14,7 +14,15 @@ from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import SUMS, closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    UPDATES,
+    closed,
+    drawn_into,
+    normal,
+    sketch,
+    stacked,
+)
 
 _SHAPE = (2, 3, 4)
 PIXELS = 24
@@ -246,6 +254,7 @@ STEPS = closed(
     ),
     where="Appendices A and N",
     cases=(*_cases(), *_stopped()),
+    compare=UPDATES,
     twin=_plain_steps,
     measure=_found_steps,
     uses=("id/Fig2-times", "id/Fig24-slopes"),
