@@ -22,7 +22,8 @@ def _slow(name: str) -> Recipe:
         "steps": 6,
         "release": 0.7,
         "limit": 12,
-        "schedule": (0.5,),
+        # Of 6 updates 2.7, to the nearest.
+        "schedule": (0.45,),
         "drop": 0.25,
         "check": 3,
         "exploded": 50.0,
@@ -35,6 +36,9 @@ def _slow(name: str) -> Recipe:
         "batch": {"release": None, "retries": 2, "retry_rate": 0.1, "batch": 2},
         "overflown": {"release": None},
         "at the end": {"release": None, "steps": 1, "schedule": ()},
+        "floor": {"release": None, "steps": 20, "schedule": (0.15,)}
+        | {"floor": 1.06, "patience": 4},
+        "back": {"steps": 5, "schedule": (0.6,)},
     }
     return Recipe(**{**common, **more[name]})
 
@@ -47,6 +51,10 @@ _BUDGET_RATES = {
     # Two layers' slopes by the third overflow, in the first update.
     "overflown": (0.5, 9.0, 1e200),
     "at the end": (0.5, 9.0, 1e200),
+    # Never at the floor, from the start, and from the third update on.
+    "floor": (0.5, 0.2, 0.5),
+    # The second leaves the plateau for three updates.
+    "back": (1.0, 2.0, 0.5),
 }
 
 
@@ -64,6 +72,9 @@ def _one_start(
         else:
             over = released + recipe.steps if released >= 0 else recipe.waiting
         late = exploded >= 0 and t % recipe.check == 0
+        if _rests(losses, recipe):
+            status = "floor"
+            break
         if late or t >= over:
             status = "stalled" if recipe.release and released < 0 else status
             status = "diverged" if exploded >= 0 else status
@@ -97,6 +108,14 @@ def _one_start(
         status = "stalled"
     kept = {"status": status, "steps": t, "released": released, "losses": losses}
     return kept | {"start": (rate, exploded), "last": last, "net": net}
+
+
+def _rests(losses: list[float], recipe: Recipe) -> bool:
+    """Whether the losses of more than `patience` updates are at the floor, at a look."""
+    if recipe.floor is None or len(losses) % recipe.check or not losses:
+        return False
+    above = [at for at, loss in enumerate(losses) if loss > recipe.floor]
+    return len(losses) - max(above, default=0) > recipe.patience
 
 
 _STATUS = {"finished": 0.0, "floor": 1.0, "stalled": 2.0, "diverged": 3.0}
