@@ -70,7 +70,8 @@ RATIO = numeric(
         r"\text{ and }\rho\text{ times this of }\langle f(x),x\rangle"
     ),
     source=ours("After Theorem 1; ours"),
-    cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),
+    # With the image itself and one across it.
+    cases=grid(dim=(2, 5, 400), numerator=(-2, 0, 1, 7, 20), scale=(0.05, 1.0)),
     predict=_predict,
     measure=_measure,
     # A root of three products, and the correlation itself, rounded.

@@ -628,10 +628,10 @@ def _predict_descent(
 ) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
     if steps < 200:
-        given = {"steps": steps, "momentum": momentum, "loss": loss}
+        given = {"steps": np.array([0, steps]), "momentum": momentum, "loss": loss}
         given = unlike({"momentum": 0.0, "loss": "half_sum"}, **given)
         rate = 0.5 if loss == "half_sum" else 0.25 * y.size
-        return idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)
+        return idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)[1]
     # A rate that does not diverge changes nothing at the end.
     given: dict[str, Any] = {"learning_rate": 0.5} if rows == columns else {}
     return idm.least_squares_weights(x, y, w0, **given)
