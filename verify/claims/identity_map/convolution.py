@@ -135,17 +135,28 @@ _STEPS = (0, 1, 2, 7, 30, 120)
 
 @drawn(_float_problem)
 def _measure_path(
-    image: Array, w0: Array, rate: float, momentum: float, loss: str = "mean"
+    image: Array,
+    w0: Array,
+    rate: float,
+    momentum: float,
+    loss: str = "mean",
+    slow: float = 1.0,
 ) -> list[Array]:
-    """Weights after each of some steps, what they make of one pixel, and their error."""
-    weight, inputs, padding = torch.from_numpy(w0), as_batch(image), w0.shape[-1] // 2
+    """Weights after each of some steps, what they make of one pixel, and their error.
+
+    At a rate that many times as large, from zero, only the weights, over it.
+    """
+    start = w0 if slow == 1.0 else 0.0 * w0
+    weight, inputs, padding = torch.tensor(start), as_batch(image), w0.shape[-1] // 2
     found = descend(
         [weight],
         lambda: squared_error(conv2d(inputs, weight, padding=padding), inputs, loss),
         steps=_STEPS,
-        rate=_rate(rate, image, loss),
+        rate=slow * _rate(rate, image, loss),
         momentum=momentum,
     )
+    if slow != 1.0:
+        return [weights.ravel() / slow for (weights,) in found]
     each: list[Array] = []
     for (weights,) in found:
         y = conv2d(inputs, torch.from_numpy(weights), padding=padding)
@@ -166,17 +177,21 @@ def _path(
     rate: float,
     momentum: float,
     loss: Any = "mean",
+    slow: float = 1.0,
     later: int = 0,
 ) -> list[Array]:
     kernel, start = w0.shape[-1], idm.weights_from_framework(w0)
+    start = start if slow == 1.0 else 0.0 * start
     descent: dict[str, Any] = {
         "steps": np.array(_STEPS) + later,
-        "learning_rate": _rate(rate, image, loss),
+        "learning_rate": slow * _rate(rate, image, loss),
         **unlike({"momentum": 0.0, "loss": "half_sum"}, momentum=momentum, loss=loss),
     }
     # Of two starts at once the second is looked at.
     starts = np.stack([0.0 * start, start])
     weights = idm.one_layer_conv_weights(image, kernel, starts, **descent)[:, 1]
+    if slow != 1.0:
+        return [idm.weights_to_framework(w, kernel).ravel() / slow for w in weights]
     outputs = idm.one_layer_conv_prediction(image, image, starts, **descent)[:, 1]
     errors = idm.one_layer_conv_mse(image, image, starts, **descent)[:, 1]
     return [
@@ -200,6 +215,12 @@ PATH = numeric(
         *grid(size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0),
         *grid(
             size=4, channels=3, kernel=3, momentum=(0.0, 0.9), seed=0, loss="half_sum"
+        ),
+        # What is learnt from zero at rates next to nothing: a share of 1e-15, 1e-27.
+        *(
+            {"size": 4, "channels": 3, "kernel": 3, "momentum": m, "seed": 0}
+            | {"slow": slow}
+            for m, slow in ((0.9, 2.0**-50), (0.0, 2.0**-90))
         ),
     ),
     predict=_path,

@@ -604,17 +604,19 @@ def _measure_descent(
     seed: int,
     momentum: float = 0.0,
     loss: str = "half_sum",
+    slow: float = 1.0,
 ) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
+    w0 = w0 if slow == 1.0 else 0.0 * w0
     weight, inputs, targets = (torch.from_numpy(a) for a in (w0, x, y))
     ((found,),) = descend(
         [weight],
         lambda: squared_error(inputs @ weight, targets, loss),
         steps=(steps,),
-        rate=0.5 if loss == "half_sum" else 0.25 * y.size,
+        rate=slow * (0.5 if loss == "half_sum" else 0.25 * y.size),
         momentum=momentum,
     )
-    return found
+    return found / slow
 
 
 def _predict_descent(
@@ -625,13 +627,16 @@ def _predict_descent(
     seed: int,
     momentum: float = 0.0,
     loss: Any = "half_sum",
+    slow: float = 1.0,
 ) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
+    w0 = w0 if slow == 1.0 else 0.0 * w0
     if steps < 200:
         given = {"steps": np.array([0, steps]), "momentum": momentum, "loss": loss}
         given = unlike({"momentum": 0.0, "loss": "half_sum"}, **given)
-        rate = 0.5 if loss == "half_sum" else 0.25 * y.size
-        return idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)[1]
+        rate = slow * (0.5 if loss == "half_sum" else 0.25 * y.size)
+        found = idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)
+        return found[1] / slow
     # A rate that does not diverge changes nothing at the end.
     given: dict[str, Any] = {"learning_rate": 0.5} if rows == columns else {}
     return idm.least_squares_weights(x, y, w0, **given)
@@ -664,6 +669,8 @@ DESCENT = numeric(
             momentum=(0.0, 0.5),
             loss=("half_sum", "mean"),
         ),
+        # From zero, where next to nothing is learnt.
+        *grid(rows=3, columns=5, steps=20, seed=0, momentum=0.5, slow=2.0**-50),
     ),
     predict=_predict_descent,
     measure=_measure_descent,
