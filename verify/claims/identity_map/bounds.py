@@ -162,6 +162,28 @@ EQ_9_SHARP = replace(
     finding="Λ has orthonormal columns, which gives both √C and √n without further cost.",
 )
 
+EQ_9_ATTAINED = numeric(
+    id="id/eq9-attained",
+    title="The sharper bound on the identity outside the trained patches is attained",
+    statement=(
+        r"\|\Lambda^T\Pi_\perp\|_F=\sqrt n\text{ for }K=1;"
+        r"\quad=\sqrt C\text{ of a black image}"
+    ),
+    source=ours("Equation 9; the sharper form is ours"),
+    # Of a kernel of one tap the identity is everything, of a black image all is unseen.
+    cases=(
+        *grid(kind="flat", side=4, channels=(2, 3, 5), kernel=1),
+        *grid(kind="balanced", side=4, channels=4, kernel=1),
+        *grid(kind="dark", side=3, channels=(1, 3), kernel=(3, 5)),
+    ),
+    predict=partial(_selector_bound, form="sharp"),
+    measure=_measure_selector,
+    # A basis of up to 75 directions, each rounded a few times, at random.
+    compare=AgreesTo(relative=2e-15),
+    must_refute=partial(_selector_bound, form="printed"),
+    uses=("id/eq9-sharp",),
+)
+
 # --- chi-square tails -----------------------------------------------------------------
 
 
@@ -238,6 +260,32 @@ EQ_10 = numeric(
     assumptions=_NORMAL,
     uses=("id/chi2-exact",),
     finding="Loose: for many channels at their mean the bound is one and the tail a half.",
+)
+
+
+def _measure_bound(*, zeta: float, dof: float) -> Any:
+    with mpmath.workdps(DIGITS):
+        z = mpmath.mpf(zeta)
+        return mpmath.exp(-mpmath.mpf(dof) / 2 * (z - 1 - mpmath.log(z)))
+
+
+EQ_10_VALUE = numeric(
+    id="id/eq10-value",
+    items=("Eq10", "Chi2"),
+    title="Values of Chernoff's bound, next to the mean too",
+    statement=r"\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
+    source=quoted("Before equation 10, at the best t"),
+    cases=(
+        *grid(zeta=(1.0, 1.5, 10.0), dof=(1, 3, 16)),
+        # The exponent is 2.5, of a difference of numbers of 1e-5.
+        {"zeta": 1.00001, "dof": 10**11},
+    ),
+    predict=idm.chi_square_tail_bound,
+    measure=_measure_bound,
+    # A few eps times one plus the exponent, 54 at most.
+    compare=AgreesTo(relative=2e-14),
+    must_refute=mistake("The exponent of one more.", zeta=plus(1.0)),
+    uses=("id/eq10",),
 )
 
 
@@ -515,6 +563,8 @@ def _explicit(
 
     M is the least that is allowed, if no other is given.
     """
+    if nullity == 0:
+        return mpmath.mpf(0)  # the layer is the identity
     with mpmath.workdps(DIGITS):
         n, c = mpmath.mpf(nullity), mpmath.mpf(channels)
         y = 2 / c * mpmath.log(n / mpmath.mpf(delta))
@@ -564,6 +614,7 @@ EQ_12 = numeric(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "constant": 20.0},
+        *grid(nullity=0, channels=3, kernel=3, delta=0.05),
         # Of four patches; equal channels have no more.
         *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
         *grid(nullity=14, channels=2, kernel=3, delta=0.05, pixels=-7.0),

@@ -389,18 +389,25 @@ STABILITY = numeric(
 )
 
 
-def _predict_shrinks(*, curvature: float, momentum: float, rate: float) -> bool:
+def _predict_shrinks(*, curvature: float, momentum: float, rate: float) -> list[bool]:
+    """Whether the rate is below the limit, and whether two examples have weights for it."""
     given = unlike({"momentum": 0.0}, momentum=momentum)
-    return rate < idm.learning_rate_limit(curvature, **given)
+    found = [rate < idm.learning_rate_limit(curvature, **given)]
+    x, nought = np.diag([0.5, 1.0]) * math.sqrt(curvature), np.zeros((2, 1))
+    try:
+        idm.least_squares_weights(x, nought, nought, learning_rate=rate, **given)
+    except ValueError:
+        return [*found, False]
+    return [*found, True]
 
 
-def _measure_shrinks(*, curvature: float, momentum: float, rate: float) -> bool:
+def _measure_shrinks(*, curvature: float, momentum: float, rate: float) -> list[bool]:
     """Whether both eigenvalues of a step of heavy ball lie inside the unit circle."""
     with mpmath.workdps(40):
         m, shrink = mpmath.mpf(momentum), mpmath.mpf(rate) * mpmath.mpf(curvature)
         half = (1 + m - shrink) / 2
         root = mpmath.sqrt(half * half - m)
-        return bool(max(abs(half + root), abs(half - root)) < 1)
+        return [bool(max(abs(half + root), abs(half - root)) < 1)] * 2
 
 
 LIMIT = numeric(
@@ -412,8 +419,8 @@ LIMIT = numeric(
         {"curvature": g, "momentum": m, "rate": share * (2.0 * (1.0 + m) / g)}
         for g in (0.3, 784.1, 1e-200)
         for m in (0.0, 0.37, 0.9)
-        # Four roundings below the limit, and above it.
-        for share in (1.0 - 2.0**-50, 1.0 + 2.0**-50)
+        # Sixteen roundings below the limit, and above it.
+        for share in (1.0 - 2.0**-48, 1.0 + 2.0**-48)
     ),
     predict=_predict_shrinks,
     measure=_measure_shrinks,
@@ -746,8 +753,10 @@ def _predict_rounded(*, roundings: float, dim: int, sign: float) -> bool:
     """Whether an input of this cosine, in roundings, is taken for orthogonal."""
     z = np.zeros(dim)
     z[:2] = sign * roundings * math.sqrt(dim) * sys.float_info.epsilon, 1.0
+    # Beside an image that is orthogonal.
+    both = np.stack([1e200 * z, np.eye(dim)[1]])
     try:
-        idm.orthogonal_prediction(1e200 * z, np.eye(dim)[0], np.eye(1, dim))
+        idm.orthogonal_prediction(both, np.eye(dim)[0], np.eye(1, dim))
     except ValueError:
         return False
     return True
