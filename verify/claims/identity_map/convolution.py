@@ -565,24 +565,26 @@ _ROUNDING = 16 * 2.0**-52
 def _measure_gap(
     *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
-    """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
+    """Kept over dropped, the rank and the condition of a matrix with these entries."""
     entries = [top, least, dropped]
     kept = [v for v in entries if v > (tolerance or _ROUNDING) * top]
     if not kept:
-        return [1.0, 0.0]
-    return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
+        return [1.0, 0.0, 1.0]
+    gap = min(kept) / max(v for v in entries if v not in kept)
+    return [gap, float(len(kept)), top / min(kept)]
 
 
 def _predict_gap(
     *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
-    rank = idm.decide_rank([top, least, dropped], (5, 3), rank_tolerance=tolerance)
-    return [rank.gap, float(rank.rank)]
+    # In any order.
+    rank = idm.decide_rank([least, dropped, top], (5, 3), rank_tolerance=tolerance)
+    return [rank.gap, float(rank.rank), rank.condition]
 
 
 def _one_fewer(*, least: float, top: float = 3.0, **_case: Any) -> list[float]:
     """A gap of one singular value fewer."""
-    return [top / max(least, 1e-300), 1.0]
+    return [top / max(least, 1e-300), 1.0, 1.0]
 
 
 GAP = numeric(
@@ -590,7 +592,10 @@ GAP = numeric(
     title=(
         "The gap between singular values that count towards the rank and those that do not"
     ),
-    statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
+    statement=(
+        r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1},\quad"
+        r" \kappa=\sigma_1/\sigma_r"
+    ),
     source=ours("Appendix D; the decision is ours"),
     cases=(
         # Relative to the largest, which is three.
@@ -669,7 +674,7 @@ TOLERATED = numeric(
     measure=_measure_tolerated,
     # A norm of two rounded numbers, squared; zeros and ones are exact.
     compare=AgreesTo(relative=2e-15),
-    must_refute=mistake("No tolerance.", tolerance=None),
+    must_refute=mistake("The tolerance of rounding alone.", tolerance=None),
     uses=("id/conv", "id/rank-gap"),
 )
 
