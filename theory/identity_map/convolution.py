@@ -161,8 +161,9 @@ def one_layer_conv_mse(
 
     .. math:: \mathrm{MSE} = \frac1{|\Xi|C}\sum_{ij}\|(W^t-\Lambda)^T P_{ij}(x)\|^2
 
-    from the error of the weights, so that no two close images are subtracted. Arguments
-    and errors as in `one_layer_conv_prediction`.
+    from the error of the weights, so that no two close images are subtracted: where the
+    patches span everything it keeps its digits while it vanishes. Arguments and errors as
+    in `one_layer_conv_prediction`.
 
     Returns
     -------
@@ -235,7 +236,8 @@ def expected_mse(
 
     Notes
     -----
-    Relative error of order ``eps kappa`` as long as ``A_t P`` is not small against P.
+    Relative error of order ``eps kappa`` as long as ``A_t P`` is not small against P, or
+    n = 0; times the steps t where ``A_t`` is small.
 
     Examples
     --------
@@ -259,7 +261,7 @@ def expected_mse(
     total = np.zeros(left.shape[:-1])
     for block in _patch_blocks(test, size):
         seen = block @ span.basis
-        unseen = block - seen @ span.basis.T
+        unseen = 0.0 * block if span.rank.full else block - seen @ span.basis.T
         fixed = np.sum(unseen**2)
         energy = np.sum(seen**2, axis=0)
         centre = unseen @ selector
@@ -301,23 +303,25 @@ class _Span:
 
     def weights(self, start: Array, left: two.Pair | None) -> Array:
         """Return trained weights: Lambda itself where the patches span everything."""
-        if left is None and self.rank.full:
-            return self.selector + np.zeros(start.shape)
-        return start + self._learnt(self.selector - start, left)
+        if left is None:
+            return self.selector + self.remaining(start - self.selector, None)
+        seen = self.basis.T @ (self.selector - start)
+        return start + self._along((1.0 - left[0]) - left[1], seen)
 
     def remaining(self, error: Array, left: two.Pair | None) -> Array:
-        """Return the part of an initial error that training leaves, zero if none."""
-        if left is None and self.rank.full:
-            return np.zeros(error.shape)
-        return error - self._learnt(error, left)
+        """Return the part of an initial error that training leaves.
 
-    def _learnt(self, error: Array, left: two.Pair | None) -> Array:
+        Of patches that span everything it is as small as what is left along them.
+        """
         seen = self.basis.T @ error
-        if left is None:
-            return self.basis @ seen
-        done, batch = (1.0 - left[0]) - left[1], (1,) * (error.ndim - 2)
-        done = done.reshape(*done.shape[:-1], *batch, done.shape[-1], 1)
-        return self.basis @ (done * seen)
+        across = 0.0 * error if self.rank.full else error - self.basis @ seen
+        return across if left is None else across + self._along(left[0] + left[1], seen)
+
+    def _along(self, factors: Array, seen: Array) -> Array:
+        """Multiply each direction of the basis, shape (..., r), and add them up."""
+        batch = (1,) * (seen.ndim - 2)
+        each = factors.reshape(*factors.shape[:-1], *batch, factors.shape[-1], 1)
+        return self.basis @ (each * seen)
 
 
 def _span(who: str, image: Any, size: int, loss: Any, rank_tolerance: Any) -> _Span:

@@ -466,6 +466,96 @@ EXPECTED_MSE = numeric(
     version=2,
 )
 
+
+def _spanning(channels: int) -> tuple[Array, Array, Array, float]:
+    """Return an image that spans everything, initial weights, a test image, a rate."""
+    rng = np.random.default_rng([48, channels])
+    image = rng.integers(-5, 6, (6, 5, channels)).astype(np.float64)
+    w0 = rng.integers(-3, 4, (9 * channels, channels)).astype(np.float64)
+    test = rng.integers(-5, 6, (3, 4, channels)).astype(np.float64)
+    return image, w0, test, 1.0 / 512.0 / channels
+
+
+@drawn(_spanning)
+def _predict_far(
+    image: Array,
+    w0: Array,
+    test: Array,
+    rate: float,
+    momentum: float,
+    steps: list[int],
+) -> Array:
+    how: dict[str, Any] = {
+        "steps": steps,
+        "learning_rate": rate,
+        **unlike({"momentum": 0.0}, momentum=momentum),
+    }
+    found = idm.one_layer_conv_mse(image, test, w0, **how)
+    return np.append(found, idm.expected_mse(image, 3, test, scale=0.3, **how))
+
+
+@drawn(_spanning)
+def _measure_far(
+    image: Array,
+    w0: Array,
+    test: Array,
+    rate: float,
+    momentum: float,
+    steps: list[int],
+) -> list[Any]:
+    """Powers of a step of heavy ball, a matrix of buffer and weights, to 60 digits."""
+    channels = image.shape[2]
+    with mpmath.workdps(60):
+        x, seen = (mpmath.matrix(columns(v, 3).tolist()) for v in (image, test))
+        slope, size = x.T * x, len(w0)
+        step = mpmath.zeros(2 * size)
+        for i in range(size):
+            step[i, i], step[size + i, i] = momentum, -rate * momentum
+            for j in range(size):
+                step[i, size + j] = slope[i, j]
+                step[size + i, size + j] = (i == j) - rate * slope[i, j]
+        centre = mpmath.zeros(size, channels)
+        for channel in range(channels):
+            centre[9 * channel + 4, channel] = 1
+        given, expected = [], []
+        for taken in steps:
+            power: Any = step**taken
+            left = seen * power[size:, size:]
+            outputs = [
+                left * (mpmath.matrix(w0.tolist()) - centre),
+                left,
+                left * centre,
+            ]
+            error, spread, known = (sum(v * v for v in y) / test.size for y in outputs)
+            given.append(error)
+            expected.append(mpmath.mpf(0.3) ** 2 * channels * spread + known)
+        return [*given, *expected]
+
+
+FAR = numeric(
+    id="id/conv-far",
+    items=("Conv", "MSE"),
+    title="The error of a convolution keeps its digits while descent makes it vanish",
+    statement=(
+        r"\mathrm{MSE}_t=\tfrac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^TA_tP\|^2,"
+        r"\quad A_t\to0\text{ for } r=K^2C"
+    ),
+    source=ours("Appendix D; the finite steps are ours"),
+    cases=(
+        *grid(channels=1, momentum=(0.0, 0.9), steps=([0, 10, 100, 700],)),
+        *grid(channels=2, momentum=0.0, steps=([10, 1000],)),
+    ),
+    predict=_predict_far,
+    measure=_measure_far,
+    # Of what is left twice the logarithm, of 48 at most, times half an eps and the square
+    # of condition numbers, 23.
+    compare=AgreesTo(relative=2.5e-13),
+    must_refute=mistake(
+        "The error one step later.", steps=lambda steps: [step + 1 for step in steps]
+    ),
+    uses=("id/conv-mse", "id/conv-path"),
+)
+
 # --- rank -----------------------------------------------------------------------------
 
 
