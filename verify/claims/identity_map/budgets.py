@@ -33,6 +33,7 @@ def _slow(name: str) -> Recipe:
         "released": {},
         "lifted": {"clip": 0.8, "rescale": True},
         "anew": {"release": None, "retries": 2, "retry_rate": 0.1},
+        "anew, released": {"retries": 1, "retry_rate": 0.005},
         "batch": {"release": None, "retries": 2, "retry_rate": 0.1, "batch": 2},
         "overflown": {"release": None},
         "at the end": {"release": None, "steps": 1, "schedule": ()},
@@ -47,6 +48,7 @@ _BUDGET_RATES = {
     "released": (1.0, 0.15, 0.002),
     "lifted": (0.5, 0.2, 0.01),
     "anew": (0.5, 9.0, 90.0),
+    "anew, released": (1.0, 200.0, 90.0),
     "batch": (0.5, 9.0, 90.0),
     # Two layers' slopes by the third overflow, in the first update.
     "overflown": (0.5, 9.0, 1e200),
