@@ -504,30 +504,24 @@ def _measure_far(
     steps: list[int],
 ) -> list[Any]:
     """Powers of a step of heavy ball, a matrix of buffer and weights, to 60 digits."""
-    channels = image.shape[2]
+    channels, exact = image.shape[2], np.vectorize(mpmath.mpf, otypes=[object])
     with mpmath.workdps(60):
-        x, seen = (mpmath.matrix(columns(v, 3).tolist()) for v in (image, test))
-        slope, size = x.T * x, len(w0)
-        step = mpmath.zeros(2 * size)
-        for i in range(size):
-            step[i, i], step[size + i, i] = momentum, -rate * momentum
-            for j in range(size):
-                step[i, size + j] = slope[i, j]
-                step[size + i, size + j] = (i == j) - rate * slope[i, j]
-        centre = mpmath.zeros(size, channels)
-        for channel in range(channels):
-            centre[9 * channel + 4, channel] = 1
+        x, one = exact(columns(image, 3).numpy()), exact(np.eye(len(w0)))
+        slope, ball = x.T @ x, mpmath.mpf(momentum)
+        rows = [[ball * one, slope], [-rate * ball * one, one - rate * slope]]
+        step, size = mpmath.matrix(np.block(rows).tolist()), len(w0)
+        centre = np.kron(np.eye(channels), np.eye(9)[:, 4:5])
+        error = mpmath.matrix((w0 - centre).tolist())
+        seen, centre = (
+            mpmath.matrix(v.tolist()) for v in (columns(test, 3).numpy(), centre)
+        )
         given, expected = [], []
         for taken in steps:
             power: Any = step**taken
             left = seen * power[size:, size:]
-            outputs = [
-                left * (mpmath.matrix(w0.tolist()) - centre),
-                left,
-                left * centre,
-            ]
-            error, spread, known = (sum(v * v for v in y) / test.size for y in outputs)
-            given.append(error)
+            outputs = (left * error, left, left * centre)
+            own, spread, known = (sum(v * v for v in y) / test.size for y in outputs)
+            given.append(own)
             expected.append(mpmath.mpf(0.3) ** 2 * channels * spread + known)
         return [*given, *expected]
 
