@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory import _twofold as two
 from theory._decomposition import row_space
 from theory._quadratic import Loss, loss_scale
 from theory.identity_map import _inputs
@@ -75,7 +76,8 @@ def one_layer_conv_weights(
 
     Notes
     -----
-    Error of order ``eps kappa ||W0 - Lambda||`` in norm, kappa the `Rank.condition`.
+    What is added to W0 has an error of order ``eps kappa`` times itself in norm, kappa the
+    `Rank.condition`, and 1e-30 times ``W0 - Lambda``.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def one_layer_conv_weights(
     left = span.left(who, steps, learning_rate, momentum)
     start, _ = _inputs.filters(who, w0, span.channels, size)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = span.selector + span.remaining(start - span.selector, left)
+        out = span.weights(start, left)
     return _checks.result(who, out, "w0", "steps", "learning_rate")
 
 
@@ -138,7 +140,7 @@ def one_layer_conv_prediction(
     span = _span(who, image, size, loss, rank_tolerance)
     left = span.left(who, steps, learning_rate, momentum)
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = span.selector + span.remaining(start - span.selector, left)
+        weights = span.weights(start, left)
         out = _convolve(test, weights, size)
     _checks.result(who, out, "test_image", "w0", "steps", "learning_rate")
     return out.reshape(*weights.shape[:-2], *np.shape(test_image))
@@ -159,8 +161,9 @@ def one_layer_conv_mse(
 
     .. math:: \mathrm{MSE} = \frac1{|\Xi|C}\sum_{ij}\|(W^t-\Lambda)^T P_{ij}(x)\|^2
 
-    from the error of the weights, so that no two close images are subtracted. Arguments
-    and errors as in `one_layer_conv_prediction`.
+    from the error of the weights, so that no two close images are subtracted: where the
+    patches span everything it keeps its digits while it vanishes. Arguments and errors as
+    in `one_layer_conv_prediction`.
 
     Returns
     -------
@@ -233,7 +236,8 @@ def expected_mse(
 
     Notes
     -----
-    Relative error of order ``eps kappa`` as long as ``A_t P`` is not small against P.
+    Relative error of order ``eps kappa`` as long as ``A_t P`` is not small against P, or
+    n = 0; times the steps t where ``A_t`` is small.
 
     Examples
     --------
@@ -248,17 +252,16 @@ def expected_mse(
     test = _inputs.test_image(who, test_image, span.channels)
     sigma = _checks.scalar(who, "scale", scale, positive=True)
     _inputs.within(who, "scale", np.asarray(sigma))
-    left = span.left(who, steps, learning_rate, momentum)
-    if left is None:
-        if span.rank.full:
-            return 0.0
-        left = np.zeros(span.rank.rank)
+    pair = span.left(who, steps, learning_rate, momentum)
+    if pair is None and span.rank.full:
+        return 0.0
+    left = np.zeros(span.rank.rank) if pair is None else pair[0] + pair[1]
     selector = span.selector
     reach = selector.T @ span.basis
     total = np.zeros(left.shape[:-1])
     for block in _patch_blocks(test, size):
         seen = block @ span.basis
-        unseen = block - seen @ span.basis.T
+        unseen = 0.0 * block if span.rank.full else block - seen @ span.basis.T
         fixed = np.sum(unseen**2)
         energy = np.sum(seen**2, axis=0)
         centre = unseen @ selector
@@ -294,20 +297,31 @@ class _Span:
     def selector(self) -> Array:
         return centre_selector(self.kernel, self.channels)
 
-    def left(self, who: str, steps: Any, rate: Any, momentum: Any) -> Array | None:
+    def left(self, who: str, steps: Any, rate: Any, momentum: Any) -> two.Pair | None:
         """Return a_t of each direction, shape (..., r), or None for the limit."""
-        pair = _left_after(who, steps, rate, momentum, self.curvatures)
-        return None if pair is None else pair[0] + pair[1]
+        return _left_after(who, steps, rate, momentum, self.curvatures)
 
-    def remaining(self, error: Array, left: Array | None) -> Array:
-        """Return the part of an initial error that training leaves, zero if none."""
+    def weights(self, start: Array, left: two.Pair | None) -> Array:
+        """Return trained weights: Lambda itself where the patches span everything."""
         if left is None:
-            if self.rank.full:
-                return np.zeros(error.shape)
-            left = np.zeros(self.rank.rank)
-        batch = (1,) * (error.ndim - 2)
-        done = (1.0 - left).reshape(*left.shape[:-1], *batch, left.shape[-1], 1)
-        return error - self.basis @ (done * (self.basis.T @ error))
+            return self.selector + self.remaining(start - self.selector, None)
+        seen = self.basis.T @ (self.selector - start)
+        return start + self._along((1.0 - left[0]) - left[1], seen)
+
+    def remaining(self, error: Array, left: two.Pair | None) -> Array:
+        """Return the part of an initial error that training leaves.
+
+        Of patches that span everything it is as small as what is left along them.
+        """
+        seen = self.basis.T @ error
+        across = 0.0 * error if self.rank.full else error - self.basis @ seen
+        return across if left is None else across + self._along(left[0] + left[1], seen)
+
+    def _along(self, factors: Array, seen: Array) -> Array:
+        """Multiply each direction of the basis, shape (..., r), and add them up."""
+        batch = (1,) * (seen.ndim - 2)
+        each = factors.reshape(*factors.shape[:-1], *batch, factors.shape[-1], 1)
+        return self.basis @ (each * seen)
 
 
 def _span(who: str, image: Any, size: int, loss: Any, rank_tolerance: Any) -> _Span:

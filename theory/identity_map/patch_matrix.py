@@ -20,6 +20,8 @@ from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
+_ROUNDING = 8.0 * EPS
+"""Singular values that rounding makes are below this part of the largest."""
 
 
 def patches(image: Any, kernel_size: int) -> Array:
@@ -199,7 +201,8 @@ class Rank:
         if self.decided:
             return
         s = self.singular_values
-        near = s[np.argmin(np.abs(np.log(np.maximum(s, 1e-300) / self.threshold)))]
+        known = s[s > _ROUNDING * s[0]]
+        near = known[np.argmin(np.abs(np.log(known / self.threshold)))]
         raise ValueError(
             f"{who}: the rank is too close to call: the singular value {near:.3g} is"
             f" near the threshold {self.threshold:.3g} (rank {self.rank} of"
@@ -255,7 +258,7 @@ def decide_rank(
         threshold, close = relative * top, np.zeros(s.shape, dtype=bool)
     else:
         threshold = max(rows, columns, 16) * EPS * top
-        close = (s > max(0.25 * threshold, 8.0 * EPS * top)) & (s < 16.0 * threshold)
+        close = (s > max(0.25 * threshold, _ROUNDING * top)) & (s < 16.0 * threshold)
     rank = int((s > threshold).sum())
     return Rank(rank, columns, threshold, not bool(close.any()), s)
 

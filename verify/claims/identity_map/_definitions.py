@@ -177,8 +177,9 @@ def picture(h: Tensor, image: Tensor) -> Found:
         return numbers | dict.fromkeys(("singular", "correlated", "first"), nothing)
     values, vectors = np.linalg.eigh(rows.T @ rows)
     top = vectors[:, -1]
-    # By the sum of channels, or where that is nothing by the first pixel.
-    side = float(top @ rows.sum(axis=0)) if rows.sum(axis=0).any() else float(top[0])
+    # By the sum of channels, or where that is nothing by the first pixel that has a sign.
+    signed = [v for v in top if abs(v) > 1e-9]
+    side = float(top @ rows.sum(axis=0)) if rows.sum(axis=0).any() else signed[0]
     top = top if side > 0.0 else -top
     grey = image.mean(dim=0).numpy().ravel()
     cosines = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric
 from verify.claims._halving import bisected
-from verify.claims._predictors import always, mistake, plus, unlike
+from verify.claims._predictors import always, changed, mistake, plus, unlike
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.claims.identity_map._sources import as_read, ours, quoted
@@ -162,6 +162,30 @@ EQ_9_SHARP = replace(
     finding="Λ has orthonormal columns, which gives both √C and √n without further cost.",
 )
 
+EQ_9_ATTAINED = numeric(
+    id="id/eq9-attained",
+    title="The sharper bound on the identity outside the trained patches is attained",
+    statement=(
+        r"\|\Lambda^T\Pi_\perp\|_F=\sqrt n\text{ for }K=1;"
+        r"\quad=\sqrt C\text{ of a black image}"
+    ),
+    source=ours("Equation 9; the sharper form is ours"),
+    # Of a kernel of one tap the identity is everything, of a black image all is unseen.
+    cases=(
+        *grid(kind="flat", side=4, channels=(2, 3, 5), kernel=1),
+        *grid(kind="balanced", side=4, channels=4, kernel=1),
+        *grid(kind="dark", side=3, channels=(1, 3), kernel=(3, 5)),
+    ),
+    predict=partial(_selector_bound, form="sharp"),
+    measure=_measure_selector,
+    # A basis of up to 75 directions, each rounded a few times, at random.
+    compare=AgreesTo(relative=2e-15),
+    must_refute=changed(
+        _selector_bound, "The bound that the paper prints.", form="printed"
+    ),
+    uses=("id/eq9-sharp",),
+)
+
 # --- chi-square tails -----------------------------------------------------------------
 
 
@@ -196,7 +220,8 @@ CHI_2 = numeric(
         # Five deviations below the mean of so many that series need six thousand terms.
         {"zeta": 0.9959, "dof": 3_000_000},
         # Of hardly any degree of freedom, where all but nothing is next to zero.
-        *grid(zeta=(1e-300, 1e-280), dof=(1e-9, 1.9e-3, 2.1e-3, 0.2)),
+        *grid(zeta=(1e-320, 1e-300, 1e-280), dof=(1e-9, 1.9e-3, 2.1e-3, 0.2)),
+        *grid(zeta=0.0, dof=(1e-9, 3)),
     ),
     predict=idm.chi_square_tail,
     measure=_tail,
@@ -237,6 +262,32 @@ EQ_10 = numeric(
     assumptions=_NORMAL,
     uses=("id/chi2-exact",),
     finding="Loose: for many channels at their mean the bound is one and the tail a half.",
+)
+
+
+def _measure_bound(*, zeta: float, dof: float) -> Any:
+    with mpmath.workdps(DIGITS):
+        z = mpmath.mpf(zeta)
+        return mpmath.exp(-mpmath.mpf(dof) / 2 * (z - 1 - mpmath.log(z)))
+
+
+EQ_10_VALUE = numeric(
+    id="id/eq10-value",
+    items=("Eq10", "Chi2"),
+    title="Values of Chernoff's bound, next to the mean too",
+    statement=r"\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
+    source=quoted("Before equation 10, at the best t"),
+    cases=(
+        *grid(zeta=(1.0, 1.5, 10.0), dof=(1, 3, 16)),
+        # The exponent is 2.5, of a difference of numbers of 1e-5.
+        {"zeta": 1.00001, "dof": 10**11},
+    ),
+    predict=idm.chi_square_tail_bound,
+    measure=_measure_bound,
+    # A few eps times one plus the exponent, 54 at most.
+    compare=AgreesTo(relative=2e-14),
+    must_refute=mistake("The exponent of one more.", zeta=plus(1.0)),
+    uses=("id/eq10",),
 )
 
 
@@ -304,8 +355,8 @@ EQ_11 = numeric(
 
 def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
     """The level that all n chi-squares stay below with probability 1 - delta."""
-    if nullity == 0:
-        return mpmath.mpf(0)  # none of no weights moves
+    if nullity == 0 or delta == 1.0:
+        return mpmath.mpf(0)  # with no weights, or no promise, the least level
     with mpmath.workdps(DIGITS):
         tail = -mpmath.expm1(mpmath.log1p(-mpmath.mpf(delta)) / nullity)
         half = mpmath.mpf(channels) / 2
@@ -320,16 +371,20 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     title="The exact level that the weights of all untrained directions stay below",
-    statement=r"P(\chi^2_C < q)^n = 1-\delta;\quad q=0\text{ for }n=0",
+    statement=r"P(\chi^2_C < q)^n = 1-\delta;\quad q=0\text{ for }n=0,\ \delta=1",
     source=ours("Equation 11; the exact level is ours"),
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
+        # Levels below the median of each direction, and none.
+        *grid(nullity=(1, 2), channels=(3, 64), delta=(0.999, 1.0 - 2.0**-51)),
+        *grid(nullity=7, channels=3, delta=1.0),
         *grid(nullity=0, channels=3, delta=0.05),
     ),
     predict=partial(idm.direction_bound, form="sharp"),
     measure=_measure_level,
-    # The inverse of a tail, a logarithm and a quotient, some eps each.
-    compare=AgreesTo(relative=1e-13),
+    # The inverse of a tail, a logarithm and a quotient, some eps each; the bisection's
+    # end where there is no level.
+    compare=AgreesTo(relative=1e-14, absolute=1e-38),
     must_refute=mistake("The level that the paper prints.", form="printed"),
     uses=("id/chi2-exact", "id/eq11"),
 )
@@ -510,6 +565,8 @@ def _explicit(
 
     M is the least that is allowed, if no other is given.
     """
+    if nullity == 0:
+        return mpmath.mpf(0)  # the layer is the identity
     with mpmath.workdps(DIGITS):
         n, c = mpmath.mpf(nullity), mpmath.mpf(channels)
         y = 2 / c * mpmath.log(n / mpmath.mpf(delta))
@@ -530,8 +587,9 @@ def _value(
     pixels: float = 1.0,
     constant: float | None = None,
 ) -> float:
-    if pixels < 0.0:  # the largest of an image's own, which leaves five directions open
-        image = [[1.0, 2.0], [3.0, pixels]]
+    if pixels < 0.0:  # the largest of an image's own, in its last channel
+        shades = np.arange(1.0, channels + 1.0) / channels
+        image = np.array([[1.0, 2.0], [3.0, pixels]])[..., None] * shades
         given = unlike({"delta": 0.05}, delta=delta)
         found = idm.promise(image, kernel, scale=_SCALE, form="printed", **given)
         return found.total
@@ -558,7 +616,10 @@ EQ_12 = numeric(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "constant": 20.0},
+        *grid(nullity=0, channels=3, kernel=3, delta=0.05),
+        # Of four patches; equal channels have no more.
         *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
+        *grid(nullity=14, channels=2, kernel=3, delta=0.05, pixels=-7.0),
     ),
     predict=_value,
     measure=_explicit,

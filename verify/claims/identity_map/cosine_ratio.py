@@ -70,7 +70,8 @@ RATIO = numeric(
         r"\text{ and }\rho\text{ times this of }\langle f(x),x\rangle"
     ),
     source=ours("After Theorem 1; ours"),
-    cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),
+    # With the image itself and one across it.
+    cases=grid(dim=(2, 5, 400), numerator=(-2, 0, 1, 7, 20), scale=(0.05, 1.0)),
     predict=_predict,
     measure=_measure,
     # A root of three products, and the correlation itself, rounded.
@@ -101,6 +102,8 @@ def _measure_exact(*, dim: int, rho: float, scale: float) -> list[Any]:
 
     And |u|^-2 = int e^{-t |u|^2} dt, where u = k e_1 + g of independent normal numbers.
     """
+    if abs(rho) == 1.0:  # no noise, and the output is the input
+        return [rho, 1.0, 1.0]
     with mpmath.workdps(20):
         r, half = mpmath.mpf(rho), mpmath.mpf(dim) / 2
         k = r / (mpmath.mpf(scale) * mpmath.sqrt(1 - r * r))
@@ -145,6 +148,8 @@ EXACT = numeric(
     cases=(
         *grid(dim=(3, 400), rho=(-0.4, 0.9), scale=0.002),
         *grid(dim=(2, 5), rho=0.4, scale=(0.05, 1.0)),
+        # All of it is noise, or nothing.
+        *grid(dim=(2, 7), rho=(-1.0, 0.0, 1.0), scale=0.2),
         # On both sides of where one series takes over from another.
         *grid(dim=10_000, rho=0.9, scale=(0.01035, 0.0103)),
         *grid(dim=20, rho=-0.9, scale=(0.1464, 0.1455)),

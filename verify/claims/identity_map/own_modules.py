@@ -18,7 +18,16 @@ from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._twins import SUMS, Array, closed, normal, orders, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    UPDATES,
+    Array,
+    closed,
+    normal,
+    orders,
+    sketch,
+    stacked,
+)
 from verify.claims.identity_map.steps import plain, specified
 from verify.compare import Identical
 
@@ -141,6 +150,7 @@ STEPS = closed(
         *grid(module="branching", one_by_one=True, order="own"),
         *grid(module="frozen", one_by_one=(False, True), order="own"),
     ),
+    compare=UPDATES,
     twin=_plain_steps,
     measure=_stacked_steps,
     uses=("id/Fig2-steps",),

@@ -101,7 +101,8 @@ def _plain_mixed(*, share: float, file: str = "", wrong: bool) -> list[float]:
     coloured = [
         _standard(np.moveaxis(255.0 * one, 0, -1)) for one in _patterns([3, 8, 7])
     ]
-    return sketch(mixed, np.array([a, b, c]), *coloured)
+    # Of pictures of clothes as of digits.
+    return sketch(mixed, np.array([a, b, c]), *coloured, _grey(_patterns([1, 8, 7])[2]))
 
 
 def _standard(levels: Array) -> Array:
@@ -118,7 +119,8 @@ def _found_mixed(*, share: float, file: str = "") -> list[float]:
     found = chosen((4, 9, 2), split="test")
     mixed = mixture(found, "4", "9", share).pixels
     drawn = patterns((3, 8, 7), generator=_own(), data="cifar10").pixels
-    return sketch(mixed, channelled(found).pixels, *drawn)
+    clothes = patterns((1, 8, 7), generator=_own(), data="fashion-mnist").pixels[2]
+    return sketch(mixed, channelled(found).pixels, *drawn, clothes)
 
 
 def _levels(channels: int) -> npt.NDArray[np.uint8]:

@@ -158,14 +158,15 @@ def _conv_links() -> list[Link]:
     box = {
         **dict.fromkeys(_PATCH, (0.2, 1.0)),
         **dict.fromkeys(_START, (-1.0, 1.0)),
-        **dict.fromkeys(_LAMBDA, (-1.0, 1.0)),
     }
 
     def first(*v: float) -> float:
-        x, w, c = (np.array(v[k : k + 3]) for k in (0, 3, 6))
-        return float(idm.least_squares_weights(x[None], [[x @ c]], w[:, None])[0, 0])
+        """One pixel of three channels, a kernel of one tap: a patch of three."""
+        x, w = np.array(v[:3]), np.outer(v[3:], [1.0, -2.0, 0.5])
+        return float(idm.one_layer_conv_weights(x[None, None], 1, w)[0, 0])
 
-    return [Link(first, _conv_weights()[0], box)]
+    centre = dict(zip(_LAMBDA, (1, 0, 0), strict=True))
+    return [Link(first, _conv_weights().subs(centre)[0], box)]
 
 
 # --- levels and laws ------------------------------------------------------------------

@@ -69,8 +69,8 @@ SCHEDULE = numeric(
     cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
     predict=_predict_scheduled,
     measure=_measure_scheduled,
-    # Each of 20 rounded updates, of weights of size one.
-    compare=AgreesTo(absolute=1e-13),
+    # Twenty roundings of weights below two, and of as many slopes.
+    compare=AgreesTo(absolute=9e-15),
     must_refute=_never_dropped,
     uses=("id/thm1",),
 )
@@ -102,8 +102,12 @@ def _first(net: nn.Sequential) -> Tensor:
     return weight
 
 
+_TIMES = (1.0, 0.0, -3.0)
+"""Multiples of the orthogonal image that are shown."""
+
+
 def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
-    """What the first layer puts out for the orthogonal image after training."""
+    """What the first layer puts out for the orthogonal images after training."""
     net = _network(widths, seed, biases=False)
     x, z = map(torch.from_numpy, orthogonal(widths[0], seed))
     parts = {"all": list(net.parameters()), "bottom": [_first(net)]}
@@ -115,13 +119,13 @@ def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) ->
         moved = float((net(x) - x).norm())
         # A network that learnt nothing would show nothing.
         assert moved < 0.9 * float((_network(widths, seed, biases=False)(x) - x).norm())
-        return (_first(net) @ z).numpy()
+        return np.outer(_TIMES, (_first(net) @ z).numpy())
 
 
 def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
     x, z = orthogonal(widths[0], seed)
     w0 = _first(_network(widths, seed, biases=False)).detach().numpy()
-    return idm.orthogonal_prediction(z, x, w0)
+    return idm.orthogonal_prediction(np.outer(_TIMES, z), x, w0)
 
 
 UNMOVED = numeric(
@@ -143,8 +147,9 @@ UNMOVED = numeric(
     ),
     predict=_predict_first,
     measure=_measure_first,
-    # Two hundred rounded updates, of weights of size one, along rounded images.
-    compare=AgreesTo(absolute=1e-12),
+    # Two hundred roundings of half an eps of weights of size one, for an image of length
+    # six.
+    compare=AgreesTo(absolute=1.3e-13),
     must_refute=mistake(
         "A response that shrinks, as under weight decay of 1e-4.",
         then=lambda kept, *, steps: (1.0 - 0.05e-4) ** steps * kept,
@@ -306,7 +311,7 @@ SHARP = numeric(
     predict=_sharp,
     measure=_measure_sharp,
     # The inverse of a tail and a few roots, some eps each.
-    compare=AgreesTo(relative=1e-13),
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake(
         "The weights of one channel, n degrees of freedom and not n C.", channels=1
     ),

@@ -26,10 +26,15 @@ def _own(seed: int) -> torch.Generator:
 
 
 def first_weight(
-    scheme: str, shape: Sequence[int], g: torch.Generator, *, wrong: bool = False
+    scheme: str,
+    shape: Sequence[int],
+    g: torch.Generator,
+    *,
+    dtype: torch.dtype = torch.float64,
+    wrong: bool = False,
 ) -> Tensor:
     """Draw one weight with PyTorch's own functions where it has them."""
-    w = torch.empty(*shape, dtype=torch.float64)
+    w = torch.empty(*shape, dtype=dtype)
     taps = math.prod(shape[2:])
     into, out = shape[1] * taps, shape[0] * taps
     kinds: dict[str, Any] = {

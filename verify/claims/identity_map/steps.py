@@ -14,7 +14,15 @@ from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import SUMS, closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    UPDATES,
+    closed,
+    drawn_into,
+    normal,
+    sketch,
+    stacked,
+)
 
 _SHAPE = (2, 3, 4)
 PIXELS = 24
@@ -77,6 +85,15 @@ def squared(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:
     return square.mean() if loss == "mean" else 0.5 * square.sum()
 
 
+_ENTRYWISE = {
+    "adam": "Adam",
+    "adamax": "Adamax",
+    "adagrad": "Adagrad",
+    "rmsprop": "RMSprop",
+}
+"""PyTorch's names of optimisers that scale each entry."""
+
+
 def _recipe(name: str, loss: Any) -> Recipe:
     common: dict[str, Any] = {
         "loss": loss,
@@ -92,7 +109,7 @@ def _recipe(name: str, loss: Any) -> Recipe:
         "bottom": {"trained": "bottom"},
         "top": {"trained": "top"},
         "batch": {"batch": 2},
-        "adam": {"optimiser": "adam", "schedule": ()},
+        **{rule: {"optimiser": rule, "schedule": ()} for rule in _ENTRYWISE},
         "adam, drops": {"optimiser": "adam"},
         "clip": {"clip": 0.05},
     }
@@ -109,7 +126,8 @@ def _learnt(net: nn.Module, trained: str) -> list[nn.Parameter]:
 def _rate(kind: str, loss: str, how: str, rate: float) -> float:
     rate = _RATES[0] if how == "adam, drops" else rate
     # Half the sum is half of so many times the mean; kernels act on every spot.
-    size = 0.2 if how.startswith("adam") else 0.2 if kind == "cnn" else 1.0
+    small = kind == "cnn" or how.split(",")[0] in _ENTRYWISE
+    size = 0.2 if small else 1.0
     return size * rate * (1.0 if loss == "mean" else 2.0 / (PIXELS * 3))
 
 
@@ -124,7 +142,7 @@ def _plain_steps(
 ) -> list[float]:
     """Train one network after the other.
 
-    Wrong: Nesterov's momentum in the place of heavy-ball momentum, Adam's guard of 1e-6.
+    Wrong: Nesterov's momentum in the place of heavy-ball momentum, guards of 1e-6.
     """
     recipe, found = _recipe(how, loss), list[float]()
     for row in range(2):
@@ -134,8 +152,9 @@ def _plain_steps(
         rate = _rate(shape["kind"], loss, how, _RATES[row])
         make: Any = torch.optim.SGD
         more: Any = {"momentum": 0.6, "nesterov": wrong}
-        if how.startswith("adam"):
-            make, more = torch.optim.Adam, {"eps": 1e-6} if wrong else {}
+        if recipe.optimiser in _ENTRYWISE:
+            make = getattr(torch.optim, _ENTRYWISE[recipe.optimiser])
+            more = {"eps": 1e-6} if wrong else {}
         rule, losses = make(learnt, lr=rate, **more), list[float]()
         drops = torch.optim.lr_scheduler.MultiStepLR(
             rule, [round(s * 10) for s in recipe.schedule], 0.4
@@ -206,7 +225,7 @@ def _cases() -> tuple[Case, ...]:
         ("fcn", 3, "relu", False),
         ("fcn", 4, "linear", False),
         ("fcn", 3, "relu", True),
-        ("residual", 2, "relu", False),
+        ("residual", 2, "linear", False),
         ("residual", 6, "relu", False),
         ("residual", 4, "relu", True),
         ("cnn", 1, "linear", False),
@@ -230,7 +249,8 @@ def _stopped() -> tuple[Case, ...]:
     """
     each = {str(case["how"]): case for case in _cases()}
     made = [{**case, "after": 2 + k % 7} for k, case in enumerate(each.values())]
-    return (*made, {**each["adam"], "how": "adam, drops", "after": 5})
+    others = tuple({**each["adam"], "how": how} for how in _ENTRYWISE if how != "adam")
+    return (*made, {**each["adam"], "how": "adam, drops", "after": 5}, *others)
 
 
 STEPS = closed(
@@ -246,6 +266,7 @@ STEPS = closed(
     ),
     where="Appendices A and N",
     cases=(*_cases(), *_stopped()),
+    compare=UPDATES,
     twin=_plain_steps,
     measure=_found_steps,
     uses=("id/Fig2-times", "id/Fig24-slopes"),
