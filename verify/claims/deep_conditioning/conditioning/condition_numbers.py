@@ -82,6 +82,10 @@ _DRAWN = searched(
 )
 
 
+_HALVING = tuple(2.0 * (1.0 - 2.0 ** (-1.0 / k)) * (1.0 + 1e-9) for k in (2, 3, 4, 8))
+"""Coefficients whose 1 - mu/2 is one half after so many layers: no ceiling is lost."""
+
+
 def _of_corollary_33(**fields: Any) -> Claim:
     return adversarial(
         items=("Cor3.3", "AsmA"),
@@ -92,6 +96,8 @@ def _of_corollary_33(**fields: Any) -> Claim:
                 data={"equal": 0.5},
                 extra=(0, 3),
             ),
+            # Where two inputs come nearest to the bound.
+            *grid(activation=extremals(*_HALVING), n=2, data={"equal": 0.5}, extra=0),
             *grid(
                 activation=extremals(0.5, 1.0),
                 n=(2, 6),
