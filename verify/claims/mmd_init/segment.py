@@ -1,5 +1,7 @@
 """Two classes: the discrepancy from the uniform law itself, in closed form."""
 
+import itertools
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -410,4 +412,60 @@ RATIO = statistical(
     must_refute=always(1.0, "The same deviation as without sampling."),
     assumptions=("predictions are uniform already", "both estimates are unbiased"),
     uses=("mmd/seg",),
+)
+
+_ATOMS = [[3, 1, 0], [1, 2, 2], [0, 2, 5]]
+"""A kernel of three points, of which each is drawn as often."""
+
+
+def _measure_atoms(*, sizes: list[int]) -> Fraction:
+    """Every pair of samples of a law on three points, in fractions.
+
+    The ratio is one of counts alone, whatever the kernel and the law.
+    """
+    zero, near = Fraction(0), [Fraction(sum(row), 3) for row in _ATOMS]
+    mean = sum(near, zero) / 3
+
+    def apart(z: tuple[int, ...]) -> Fraction:
+        pairs = itertools.permutations(z, 2)
+        return Fraction(sum(_ATOMS[a][b] for a, b in pairs), len(z) * (len(z) - 1))
+
+    first, second = ([*itertools.product(range(3), repeat=count)] for count in sizes)
+    sampled = exact = zero
+    for x in first:
+        own = apart(x)
+        exact += (own - 2 * sum((near[a] for a in x), zero) / len(x) + mean) ** 2
+        for y in second:
+            cross = sum(_ATOMS[a][b] for a, b in itertools.product(x, y))
+            sampled += (own + apart(y) - Fraction(2 * cross, len(x) * len(y))) ** 2
+    return sampled / len(second) / exact
+
+
+def _predict_atoms(*, sizes: list[int]) -> float:
+    return mmd.segment_null_variance_ratio(*sizes)
+
+
+def _in_the_limit(*, sizes: list[int]) -> float:
+    """As many predictions as there are for large samples: M^2 for M (M - 1)."""
+    m, n = sizes
+    return 1.0 + (m / n) ** 2 + 2.0 * m / n
+
+
+RATIO_VALUES = numeric(
+    id="mmd/seg-null-values",
+    items=("Seg", "Est"),
+    title="What sampling adds to the variance of the loss, by counting all samples",
+    statement=(
+        r"\frac{\operatorname{Var}U_{sampled}}{\operatorname{Var}U_{closed}}"
+        r"=1+\frac{M(M-1)}{N(N-1)}+\frac{2(M-1)}N"
+    ),
+    source=ours("Equation 9 with appendix C.1; the ratio is ours"),
+    cases=grid(sizes=([2, 2], [2, 3], [3, 2], [3, 3], [4, 2], [2, 4])),
+    predict=_predict_atoms,
+    measure=_measure_atoms,
+    # Two quotients and two sums.
+    compare=AgreesTo(relative=5e-16),
+    must_refute=_in_the_limit,
+    assumptions=("three equally likely points, any symmetric kernel",),
+    uses=("mmd/seg-null",),
 )
