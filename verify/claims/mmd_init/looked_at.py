@@ -62,6 +62,14 @@ def _plain_measured(*, what: str, s: float = 0.8, wrong: bool) -> list[float]:
     Wrong: Models of one class alone, units off on single inputs, sums over classes, larger
     noise, another class.
     """
+    if what == "diverged":
+        # The first network's are as they were, and those of the other are none.
+        each = [
+            _plain_measured(what=one, s=s, wrong=wrong)
+            for one in ("constant", "dead", "many")
+        ]
+        halves = [found[: len(found) // 2] for found in each]
+        return [v for half in halves for v in (*half, *[-1.0] * len(half))]
     x, found = _inputs(), list[float]()
     for row, its in enumerate(_S):
         weights, g = _pairs(row), _own(row)
@@ -118,8 +126,18 @@ def _plain_measured(*, what: str, s: float = 0.8, wrong: bool) -> list[float]:
     return found
 
 
-def _found_measured(*, what: str, s: float = 0.8) -> list[float]:
+def _found_measured(
+    *, what: str, s: float = 0.8, diverged: bool = False
+) -> list[float]:
+    if what == "diverged":
+        found = [
+            _found_measured(what=one, s=s, diverged=True)
+            for one in ("constant", "dead", "many")
+        ]
+        return np.nan_to_num(np.concatenate(found), nan=-1.0).tolist()
     network, params, x = classifier(_WIDTHS), _stacked(), _inputs()
+    if diverged:
+        params[0][1, 0, 0] = torch.nan
     own: list[torch.Generator] = [_own(0), _own(1)]
     if what == "constant":
         shares = measures.constant_shares(
@@ -169,7 +187,7 @@ MEASURED = closed(
     ),
     where="Section 3.2.2 and appendices B.1, B.3.1 and B.3.2",
     cases=(
-        *grid(what=("constant", "dead", "slopes")),
+        *grid(what=("constant", "dead", "slopes", "diverged")),
         *grid(what=("perturbed", "predicted", "many"), s=(0.3, 0.8)),
     ),
     compare=SUMS,

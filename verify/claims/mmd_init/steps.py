@@ -144,10 +144,18 @@ def _starts(classes: int) -> list[list[Tensor]]:
     return made
 
 
-def _recipes(way: str, classes: int, **more: Any) -> list[Recipe]:
+_ABLATED = {
+    "": _WEIGHTS,
+    "uniformity": ((0.7, 0.0, 0.4, 1.0), _WEIGHTS[1]),
+    "others": ((0.7, 1.0, 0.0, 1.0), (1.2, 0.5, 1.5, 0.0)),
+}
+"""Weights of two networks, some of them without a term that the other has."""
+
+
+def _recipes(way: str, classes: int, without: str = "", **more: Any) -> list[Recipe]:
     return [
         _recipe(way, classes, s=s, uni=uni, lam=lam, xi=xi, **more)
-        for s, uni, lam, xi in _WEIGHTS
+        for s, uni, lam, xi in _ABLATED[without]
     ]
 
 
@@ -210,6 +218,15 @@ LOSS = closed(
             reference=(6, 9),
             estimator=("unbiased", "biased"),
             given=(False, True),
+        ),
+        # One of the networks is without a term.
+        *grid(
+            classes=2,
+            closed=True,
+            reference=6,
+            estimator="unbiased",
+            given=False,
+            without=("uniformity", "others"),
         ),
     ),
     compare=SUMS,
