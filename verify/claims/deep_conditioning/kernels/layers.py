@@ -93,7 +93,7 @@ BETWEEN = replace(
     id="dc/eq1-between",
     title="Kernels between two sets of unit inputs, one in both, and of a thousand inputs",
     statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
-    cases=grid(activation="relu", depth=2),
+    cases=grid(activation=("relu", "tanh"), depth=(1, 2, 5)),
     predict=_predict_between,
     measure=_measure_between,
     must_refute=mistake("The second set in reverse order.", step=-1),
