@@ -166,7 +166,7 @@ def chi_square_log_moment(lam: Any) -> Any:
     Returns
     -------
     float or array
-        At least 0; relative error below 1e-14, near 0 too, where it is ``lambda^2``.
+        At least 0; relative error below 1e-15, near 0 too, where it is ``lambda^2``.
 
     Raises
     ------

@@ -23,7 +23,7 @@ NETWORKS = Trainer(STUDY)
 
 CLOSED = (
     *("mmd/eq11-steps", "mmd/prelim-steps", "mmd/prelim-starts", "mmd/prelim-draws"),
-    *("mmd/prelim-images", "mmd/tab1-random", "mmd/ds-records"),
+    *("mmd/prelim-images", "mmd/tab1-random", "mmd/ds-records", "mmd/tab1-recorded"),
 )
 """What every claim on trained networks rests on: their steps and measures."""
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import flint
@@ -224,13 +225,12 @@ VALUES = numeric(
 # --- the loss -------------------------------------------------------------------------
 
 
-def _models(classes: int, seed: int) -> Array:
-    """Seven perturbed models on eight inputs, more or less certain, one constant."""
+def _models(classes: int, seed: int, sizes: Sequence[int] = (7, 8)) -> Array:
+    """Perturbed models on some inputs, more or less certain, the second constant."""
     rng = np.random.default_rng([80, seed, classes])
-    logits = (
-        rng.standard_normal((7, 8, classes)) * np.geomspace(0.1, 9.0, 7)[:, None, None]
-    )
-    logits[1] = 0.0
+    certain = np.geomspace(0.1, 9.0, sizes[0])[::-1, None, None]
+    logits = rng.standard_normal((*sizes, classes)) * certain
+    logits[1:2] = 0.0
     out = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return out / out.sum(axis=-1, keepdims=True)
 
@@ -241,17 +241,17 @@ def _loss(f: Any) -> Any:
     return (torch.clamp(worst, min=least) - least).mean()
 
 
-def _measure_loss(*, classes: int, seed: int) -> float:
-    return float(_loss(torch.from_numpy(_models(classes, seed))))
+def _measure_loss(*, classes: int, seed: int, sizes: Sequence[int] = (7, 8)) -> float:
+    return float(_loss(torch.from_numpy(_models(classes, seed, sizes))))
 
 
-def _predict_loss(*, classes: int, seed: int) -> float:
-    return mmd.degeneracy_loss(_models(classes, seed))
+def _predict_loss(*, classes: int, seed: int, sizes: Sequence[int]) -> float:
+    return mmd.degeneracy_loss(_models(classes, seed, sizes))
 
 
-def _all_at_once(*, classes: int, seed: int) -> float:
+def _all_at_once(*, classes: int, seed: int, sizes: Sequence[int]) -> float:
     """The mean over perturbations before the largest distance is taken."""
-    f = _models(classes, seed)
+    f = _models(classes, seed, sizes)
     return mmd.degeneracy_loss(f.reshape(1, -1, classes))
 
 
@@ -262,7 +262,7 @@ EQ_14 = numeric(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
     source=quoted("Equation 14"),
-    cases=grid(classes=_CLASSES, seed=(0, 1)),
+    cases=grid(classes=_CLASSES, seed=(0, 1), sizes=([7, 8], [3, 1], [1, 5])),
     predict=_predict_loss,
     measure=_measure_loss,
     compare=AgreesTo(absolute=2e-15),

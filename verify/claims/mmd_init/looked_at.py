@@ -19,7 +19,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import grid
-from verify.claims._twins import Array, closed, normal, sketch, stacked
+from verify.claims._twins import SUMS, Array, closed, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy
 from verify.claims.mmd_init.terms import detached
 from verify.claims.mmd_init.tuning import plain
@@ -56,22 +56,39 @@ def _ks(p: Array) -> float:
     return float(stats.kstest(p, "uniform").statistic)
 
 
-def _plain_measured(*, what: str, wrong: bool) -> list[float]:
+def _plain_measured(*, what: str, s: float = 0.8, wrong: bool) -> list[float]:
     """Count shares and differentiate network by network.
 
-    Wrong: Models of one class alone, sums over classes, larger noise, another class.
+    Wrong: Models of one class alone, units off on single inputs, sums over classes, larger
+    noise, another class.
     """
+    if what == "diverged":
+        # The first network's are as they were, and those of the other are none.
+        each = [
+            _plain_measured(what=one, s=s, wrong=wrong)
+            for one in ("constant", "dead", "many")
+        ]
+        halves = [found[: len(found) // 2] for found in each]
+        return [v for half in halves for v in (*half, *[-1.0] * len(half))]
     x, found = _inputs(), list[float]()
-    for row, s in enumerate(_S):
+    for row, its in enumerate(_S):
         weights, g = _pairs(row), _own(row)
         if what == "constant":
             chosen = [torch.randperm(11, generator=g)[:4] for _ in range(3)]
             own = _seeded(g)
             for rows in chosen:
-                logits = noisy(weights, x[rows], 9, s, own, way="auto", few=10 * 16)
+                logits = noisy(weights, x[rows], 9, its, own, way="auto", few=10 * 16)
                 most = 1 if wrong else 2
                 counted = [len(set(p.argmax(dim=1).tolist())) <= most for p in logits]
                 found.append(sum(counted) / 9)
+        elif what == "dead":
+            for rows in [torch.randperm(11, generator=g)[:2] for _ in range(3)]:
+                h = x[rows]
+                for w, b in weights[:-1]:
+                    met = h @ w.T + b
+                    most = met if wrong else met.amax(dim=0)
+                    found.append(float((most <= 0.0).double().mean()))
+                    h = met.relu()
         elif what == "slopes":
             squares = np.zeros(3)
             for one in x:
@@ -84,7 +101,7 @@ def _plain_measured(*, what: str, wrong: bool) -> list[float]:
             found += (squares / (len(x) if wrong else 3 * len(x))).tolist()
             found.append(detached(weights, x).item())
         elif what == "perturbed":
-            own, size = _seeded(g), 1.2 if wrong else 0.8
+            own, size = _seeded(g), 1.5 * s if wrong else s
             drawn = [
                 (
                     w
@@ -104,13 +121,23 @@ def _plain_measured(*, what: str, wrong: bool) -> list[float]:
             # Of more inputs than networks noise is on weights, otherwise on outputs.
             way = "explicit" if what == "predicted" else "gram"
             here = x if what == "predicted" else x[:4]
-            logits = noisy(weights, here, 6, 0.8, _seeded(g), way=way)
+            logits = noisy(weights, here, 6, s, _seeded(g), way=way)
             found += sketch(*logits.softmax(dim=2)[..., 1 if wrong else 0])
     return found
 
 
-def _found_measured(*, what: str) -> list[float]:
+def _found_measured(
+    *, what: str, s: float = 0.8, diverged: bool = False
+) -> list[float]:
+    if what == "diverged":
+        found = [
+            _found_measured(what=one, s=s, diverged=True)
+            for one in ("constant", "dead", "many")
+        ]
+        return np.nan_to_num(np.concatenate(found), nan=-1.0).tolist()
     network, params, x = classifier(_WIDTHS), _stacked(), _inputs()
+    if diverged:
+        params[0][1, 0, 0] = torch.nan
     own: list[torch.Generator] = [_own(0), _own(1)]
     if what == "constant":
         shares = measures.constant_shares(
@@ -124,6 +151,11 @@ def _found_measured(*, what: str) -> list[float]:
             batches=3,
         )
         return shares.flatten().tolist()
+    if what == "dead":
+        dead = measures.dead_shares(
+            network, params, x, generators=own, batch=2, batches=3
+        )
+        return dead.flatten().tolist()
     if what == "slopes":
         squares = measures.jacobian_squares(network, params, x)
         losses = measures.detachment(network, params, x)
@@ -131,30 +163,37 @@ def _found_measured(*, what: str) -> list[float]:
     if what == "perturbed":
         return (
             measures.perturbed_detachment(
-                network, params, x, s=0.8, generators=own, perturbations=4
+                network, params, x, s=s, generators=own, perturbations=4
             )
             .flatten()
             .tolist()
         )
     here = x if what == "predicted" else x[:4]
     p = measures.predictions(
-        network, params, here, s=0.8, generators=own, perturbations=6
+        network, params, here, s=s, generators=own, perturbations=6
     )
     return [n for row in p for n in sketch(*row)]
 
 
 MEASURED = closed(
     id="mmd/ds-records",
-    items=("DS", "Jac", "IOD", "Fig1"),
+    items=("DS", "Dead", "Jac", "IOD", "Fig1"),
     title=(
         "Recorded shares, Jacobians and noisy predictions match counts network by network"
     ),
-    statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
+    statement=(
+        r"DS,\ \max_x x_{l,j}\le0,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),"
+        r"\ f_1(x)"
+    ),
     where="Section 3.2.2 and appendices B.1, B.3.1 and B.3.2",
-    cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
+    cases=(
+        *grid(what=("constant", "dead", "slopes", "diverged")),
+        *grid(what=("perturbed", "predicted", "many"), s=(0.3, 0.8)),
+    ),
+    compare=SUMS,
     twin=_plain_measured,
     measure=_found_measured,
-    uses=("mmd/ds", "mmd/eq22"),
+    uses=("mmd/ds", "mmd/dead", "mmd/eq22"),
 )
 
 
@@ -184,6 +223,7 @@ DISTANCE = closed(
     statement=r"\sup_t|\hat F(t)-t|",
     where="Figure 1",
     cases=grid(count=(1, 4, 25)),
+    compare=SUMS,
     twin=_plain_distance,
     measure=_found_distance,
 )
@@ -261,6 +301,7 @@ MODULE = closed(
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
     where="Section 4, on baselines",
     cases=grid(norm=(False, True)),
+    compare=SUMS,
     twin=_plain_module,
     measure=_found_module,
     uses=("id/B1-norms",),

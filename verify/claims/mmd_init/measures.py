@@ -41,7 +41,12 @@ CONSTANT = numeric(
     ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
     source=quoted("Appendices B.3.1 and C.2"),
-    cases=grid(classes=(2, 3, 10), models=256, inputs=32),
+    cases=(
+        *grid(classes=(2, 3, 10), models=256, inputs=32),
+        # Fewer inputs than classes, and as many.
+        *grid(classes=3, models=(1, 7), inputs=(2, 3)),
+        *grid(classes=(2, 4), models=5, inputs=9),
+    ),
     predict=_count_constant,
     measure=_share_constant,
     compare=AgreesTo(absolute=1e-12),

@@ -37,8 +37,9 @@ SIGMA = numeric(
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
     measure=noise_energy,
-    # Sums of 600,000 rounded numbers, added pairwise.
-    compare=AgreesTo(relative=1e-13),
+    # Sums of 600,000 rounded numbers, added pairwise: twenty roundings of 1.1e-16, three
+    # of a squared variance, and four of the sums by layer.
+    compare=AgreesTo(relative=3e-15),
     must_refute=mistake("Noise on the weights alone, not on biases.", biases=False),
     finding=(
         "For 784-392-392-392-2 and s² = 1/2 the noise has norm 24.3. The largest"
@@ -171,8 +172,9 @@ SUPPORT = numeric(
     cases=grid(inputs=(1, 5), radius=(0.1, 1.0, 3.0), seed=(0, 1)),
     predict=_predict_farthest,
     measure=_measure_farthest,
-    # Logits of some tens, in error by an eps of them each.
-    compare=AgreesTo(relative=1e-13),
+    # The difference of logits, of products up to 25 altogether on either side, is in error
+    # by two roundings of 1.1e-16 of each.
+    compare=AgreesTo(relative=1.1e-14),
     must_refute=mistake("One class's logit alone.", classes=1),
     assumptions=("one layer of weights and biases, two classes",),
     finding=(

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,15 @@ from verify.claims.mmd_init._samples import (
     network,
 )
 from verify.claims.mmd_init._sources import as_read, ours, quoted
-from verify.compare import AtMost, Contrast, Estimate, Identical, MeanEquals, Outcome
+from verify.compare import (
+    AgreesTo,
+    AtMost,
+    Contrast,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
 
 # --- why the curves of Figure 2 rise --------------------------------------------------
 
@@ -101,6 +110,47 @@ NOISE_CHAIN = statistical(
         " L_iod around the start rises while L_iod at the start falls, see"
         " mmd/Fig2-chosen."
     ),
+)
+
+
+def _predict_perturbed_values(*, start: Any, widths: list[int], s2: float) -> Array:
+    return mmd.jacobian_chain(widths, start, noise=s2)
+
+
+def _measure_perturbed_values(
+    *, start: str, widths: list[int], s2: float
+) -> list[float]:
+    """Add n variances for each layer of n inputs, half of them behind a ReLU."""
+    noise, found = Fraction(s2), [Fraction(1)]
+    for layer, (before, after) in reversed([*enumerate(itertools.pairwise(widths))]):
+        kept = Fraction(1, 2 if layer else 1)
+        variance = Fraction(2, before + after if start == "xavier" else before)
+        if start == "minimum":
+            variance = 1 / (kept * before)
+        found.insert(0, found[0] * before * kept * (variance + noise / before))
+    return [*map(float, found[:-1])]
+
+
+NOISE_VALUES = numeric(
+    id="mmd/Fig2-chain-values",
+    items=("Fig2chain",),
+    title="Values of the mean squared norms of Jacobian rows under noise",
+    statement=(
+        r"\textstyle\prod_{k>l}q_{k-1}(n_{k-1}\sigma_k^2+s^2),\quad"
+        r" n_{k-1}q_{k-1}\sigma_k^2=1\text{ at the minimum}"
+    ),
+    source=ours("Figure 2 and appendix B.2; the law is ours"),
+    cases=grid(
+        start=("xavier", "he", "minimum"),
+        widths=([3, 2], [9, 40, 30, 3], [784, 392, 392, 392, 2]),
+        s2=(0.2, 0.5, 2.0),
+    ),
+    predict=_predict_perturbed_values,
+    measure=_measure_perturbed_values,
+    # Three roundings a layer of four.
+    compare=AgreesTo(relative=1.4e-15),
+    must_refute=mistake("The deviation s in the place of s^2.", s2=math.sqrt),
+    uses=("mmd/Fig2-chain",),
 )
 
 

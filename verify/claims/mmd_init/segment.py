@@ -1,5 +1,7 @@
 """Two classes: the discrepancy from the uniform law itself, in closed form."""
 
+import itertools
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -176,7 +178,7 @@ def _predictions(count: int, seed: int) -> Array:
     return p
 
 
-# Gauss-Legendre points integrate a kernel that is 0.1 wide to rounding.
+# Gauss-Legendre points integrate over sixteen deviations of a kernel to rounding.
 _RULE = np.array(
     [
         [np.longdouble(v.str(30, radius=False)) / 2 for v in node]
@@ -190,12 +192,14 @@ def _measure_law(*, count: int, bandwidths: list[float], seed: int) -> Array:
     """Sums over pairs and quadrature, unbiased and biased."""
     p, found = _predictions(count, seed).astype(np.longdouble), np.zeros(2)
     for gamma in bandwidths:
-        pairs, cross = (
-            np.exp(-np.square(np.subtract.outer(p, v) / gamma)) for v in (p, _U)
-        )
-        rest = np.longdouble(str(_mean(mpmath.mpf(gamma)))) - 2.0 * (cross @ _W).mean()
-        found[0] += (pairs.sum() - count) / (count * (count - 1)) + rest
-        found[1] += pairs.mean() + rest
+        # A row at a time: numbers of this precision are large.
+        total = sum(np.exp(-np.square((p - v) / gamma)).sum() for v in p)
+        low, high = np.maximum(p - 8.0 * gamma, 0.0), np.minimum(p + 8.0 * gamma, 1.0)
+        u = low[:, None] + np.outer(high - low, _U)
+        near = np.exp(-np.square((p[:, None] - u) / gamma)) @ _W * (high - low)
+        rest = np.longdouble(str(_mean(mpmath.mpf(gamma)))) - 2.0 * near.mean()
+        found[0] += (total - count) / (count * (count - 1)) + rest
+        found[1] += total / count**2 + rest
     return found
 
 
@@ -226,6 +230,8 @@ LAW = numeric(
         *grid(count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=0),
         # More than are summed pair by pair.
         *grid(count=600, bandwidths=([0.1], [0.7], [1e-18]), seed=0),
+        # More groups than are summed together.
+        *grid(count=2500, bandwidths=([1e-5],), seed=0),
     ),
     predict=_predict_law,
     measure=_measure_law,
@@ -287,7 +293,7 @@ SLOPES = numeric(
 )
 
 
-_STEP = 1e-5
+_STEP = 1e-30
 
 
 def _start(seed: int) -> tuple[Array, Array, Array]:
@@ -301,20 +307,23 @@ def _start(seed: int) -> tuple[Array, Array, Array]:
 
 
 def _measure_descent(*, gamma: float, seed: int) -> Array:
-    """Central differences of the loss, by sums and quadrature, with the same noise."""
+    """Imaginary steps of the loss, by sums and quadrature, with the same noise.
+
+    The step is so small that its square is nothing: no difference is taken.
+    """
     start, x, noise = _start(seed)
     nodes, weights = np.polynomial.legendre.leggauss(60)
 
-    def loss(theta: Array) -> float:
+    def loss(theta: Any) -> Any:
         moved = theta + noise
         p = 1.0 / (1.0 + np.exp(-(moved[:, :2] @ x + moved[:, 2])))
         pairs = np.exp(-((p[:, None] - p) ** 2) / gamma**2)
         cross = np.exp(-((p[:, None] - 0.5 - 0.5 * nodes) ** 2) / gamma**2) @ weights
         own = (pairs.sum() - len(p)) / (len(p) * (len(p) - 1))
-        return float(own - cross.mean())
+        return own - cross.mean()
 
-    steps = _STEP * np.eye(3)
-    return np.array([(loss(start + h) - loss(start - h)) / (2 * _STEP) for h in steps])
+    steps = 1j * _STEP * np.eye(3)
+    return np.array([loss(start + h).imag / _STEP for h in steps])
 
 
 def _descent(gamma: float, seed: int, *, slope: float) -> Array:
@@ -338,8 +347,9 @@ DESCENT = numeric(
     cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
     predict=partial(_descent, slope=1.0),
     measure=_measure_descent,
-    # Truncation h^2 / 6 f''' with f''' <= 1e3 at gamma = 0.1; rounding eps / h.
-    compare=AgreesTo(absolute=2e-8 + 5e-11),
+    # Sixty terms of the quadrature, of slopes up to 0.9 / gamma = 9 times dp/dtheta <= 0.6:
+    # eps sqrt(60) of them, with two exponentials and the square in each.
+    compare=AgreesTo(absolute=3e-14),
     must_refute=changed(
         _descent, "The gradient without the softmax's own slope.", slope=0.0
     ),
@@ -402,4 +412,60 @@ RATIO = statistical(
     must_refute=always(1.0, "The same deviation as without sampling."),
     assumptions=("predictions are uniform already", "both estimates are unbiased"),
     uses=("mmd/seg",),
+)
+
+_ATOMS = [[3, 1, 0], [1, 2, 2], [0, 2, 5]]
+"""A kernel of three points, of which each is drawn as often."""
+
+
+def _measure_atoms(*, sizes: list[int]) -> Fraction:
+    """Every pair of samples of a law on three points, in fractions.
+
+    The ratio is one of counts alone, whatever the kernel and the law.
+    """
+    zero, near = Fraction(0), [Fraction(sum(row), 3) for row in _ATOMS]
+    mean = sum(near, zero) / 3
+
+    def apart(z: tuple[int, ...]) -> Fraction:
+        pairs = itertools.permutations(z, 2)
+        return Fraction(sum(_ATOMS[a][b] for a, b in pairs), len(z) * (len(z) - 1))
+
+    first, second = ([*itertools.product(range(3), repeat=count)] for count in sizes)
+    sampled = exact = zero
+    for x in first:
+        own = apart(x)
+        exact += (own - 2 * sum((near[a] for a in x), zero) / len(x) + mean) ** 2
+        for y in second:
+            cross = sum(_ATOMS[a][b] for a, b in itertools.product(x, y))
+            sampled += (own + apart(y) - Fraction(2 * cross, len(x) * len(y))) ** 2
+    return sampled / len(second) / exact
+
+
+def _predict_atoms(*, sizes: list[int]) -> float:
+    return mmd.segment_null_variance_ratio(*sizes)
+
+
+def _in_the_limit(*, sizes: list[int]) -> float:
+    """As many predictions as there are for large samples: M^2 for M (M - 1)."""
+    m, n = sizes
+    return 1.0 + (m / n) ** 2 + 2.0 * m / n
+
+
+RATIO_VALUES = numeric(
+    id="mmd/seg-null-values",
+    items=("Seg", "Est"),
+    title="What sampling adds to the variance of the loss, by counting all samples",
+    statement=(
+        r"\frac{\operatorname{Var}U_{sampled}}{\operatorname{Var}U_{closed}}"
+        r"=1+\frac{M(M-1)}{N(N-1)}+\frac{2(M-1)}N"
+    ),
+    source=ours("Equation 9 with appendix C.1; the ratio is ours"),
+    cases=grid(sizes=([2, 2], [2, 3], [3, 2], [3, 3], [4, 2], [2, 4])),
+    predict=_predict_atoms,
+    measure=_measure_atoms,
+    # Two quotients and two sums.
+    compare=AgreesTo(relative=5e-16),
+    must_refute=_in_the_limit,
+    assumptions=("three equally likely points, any symmetric kernel",),
+    uses=("mmd/seg-null",),
 )

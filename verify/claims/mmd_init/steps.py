@@ -18,7 +18,7 @@ from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import SUMS, closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
 from verify.compare import Identical
@@ -33,16 +33,15 @@ def _data(features: int) -> Tensor:
 
 
 def _recipe(way: Any, classes: int, **more: Any) -> Recipe:
+    usual: dict[str, Any] = {"reference": 6, "closed": classes == 2}
     return Recipe(
         perturbations=_MODELS,
-        reference=6,
-        closed=classes == 2,
         noise=way,
         batch=_BATCH,
         steps=_STEPS,
         rate=0.01,
         window=3,
-        **more,
+        **usual | more,
     )
 
 
@@ -100,15 +99,15 @@ def _terms(
 
     Bandwidths, one for each input, stand in the place of medians.
     """
-    f, classes = logits.softmax(dim=2), logits.shape[2]
-    u, even = None, (torch.arange(6, dtype=torch.float64) + 0.5) / 6
-    if classes > 2:
-        e = torch.empty(6, classes, dtype=torch.float64).exponential_(generator=g)
+    f, classes, points = logits.softmax(dim=2), logits.shape[2], recipe.reference
+    u, even = None, (torch.arange(points, dtype=torch.float64) + 0.5) / points
+    if not recipe.closed:
+        e = torch.empty(points, classes, dtype=torch.float64).exponential_(generator=g)
         u = e / e.sum(dim=1, keepdim=True)
     pool = torch.stack([even, 1.0 - even], dim=1) if u is None else u
     gammas = bandwidths or [median(one, pool) for one in f.unbind(dim=1)]
     each = [
-        discrepancy(one, u, gamma, "unbiased")
+        discrepancy(one, u, gamma, recipe.estimator)
         for one, gamma in zip(f.unbind(dim=1), gammas, strict=True)
     ]
     uni, sd = torch.stack(each).mean(), torch.stack([degenerate(p) for p in f]).mean()
@@ -145,10 +144,18 @@ def _starts(classes: int) -> list[list[Tensor]]:
     return made
 
 
-def _recipes(way: str, classes: int) -> list[Recipe]:
+_ABLATED = {
+    "": _WEIGHTS,
+    "uniformity": ((0.7, 0.0, 0.4, 1.0), _WEIGHTS[1]),
+    "others": ((0.7, 1.0, 0.0, 1.0), (1.2, 0.5, 1.5, 0.0)),
+}
+"""Weights of two networks, some of them without a term that the other has."""
+
+
+def _recipes(way: str, classes: int, without: str = "", **more: Any) -> list[Recipe]:
     return [
-        _recipe(way, classes, s=s, uni=uni, lam=lam, xi=xi)
-        for s, uni, lam, xi in _WEIGHTS
+        _recipe(way, classes, s=s, uni=uni, lam=lam, xi=xi, **more)
+        for s, uni, lam, xi in _ABLATED[without]
     ]
 
 
@@ -156,37 +163,83 @@ _GIVEN = (0.3, 0.9, 0.5, 1.4, 0.7, 0.2, 1.1, 0.4)
 """Bandwidths of the inputs of both networks."""
 
 
-def _given_terms(way: str, classes: int) -> list[float]:
-    """Return the terms of both losses on four inputs each, of bandwidths that are given."""
+def _plain_terms(
+    *, classes: int, given: bool, wrong: bool, estimator: str, **asked: Any
+) -> list[float]:
+    """Return the terms of both losses on four inputs each.
+
+    Wrong: The other of the two estimates.
+    """
     found: list[float] = []
-    pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
-    for k, (params, recipe) in enumerate(pairs):
+    kind = {"unbiased": "biased", "biased": "unbiased"}[estimator]
+    recipes = _recipes(
+        "explicit", classes, estimator=kind if wrong else estimator, **asked
+    )
+    for k, (params, recipe) in enumerate(zip(_starts(classes), recipes, strict=True)):
         part = slice(_BATCH * k, _BATCH * (k + 1))
-        x = _data(6)[part]
-        terms = _of_layers(params, x, recipe, seeded(k), _GIVEN[part])
+        x, bandwidths = _data(6)[part], _GIVEN[part] if given else None
+        terms = _of_layers(params, x, recipe, seeded(k), bandwidths)
         found += [float(term.detach()) for term in terms]
     return found
 
 
-def _stacked_terms(way: str, classes: int) -> list[float]:
+def _stacked_terms(*, classes: int, given: bool, **asked: Any) -> list[float]:
     network = classifier((6, 8, 7, classes))
     found = losses(
         network,
         network.load(stacked(_starts(classes))),
         _data(6)[: 2 * _BATCH].view(2, _BATCH, 6),
-        _recipes(way, classes),
+        _recipes("explicit", classes, **asked),
         [seeded(0), seeded(1)],
-        bandwidths=torch.tensor(_GIVEN, dtype=torch.float64),
+        bandwidths=torch.tensor(_GIVEN, dtype=torch.float64) if given else None,
     )
     each = [getattr(found, name).tolist() for name in TERMS]
     return [value for one in zip(*each, strict=True) for value in one]
+
+
+LOSS = closed(
+    id="mmd/eq23-loss",
+    items=("Eq23", "Est", "C1"),
+    title="The loss of a batch has the estimate, points and bandwidths that are asked for",
+    statement=r"L_{uni}+\lambda L_{sd}+\xi L_{iod}:\quad U\text{ or }V,\ N\text{ points"
+    r" or none},\ \gamma\text{ given or the median}",
+    where="Equation 23 and appendix C.1",
+    cases=(
+        *grid(
+            classes=2,
+            closed=(True, False),
+            reference=(6, 9),
+            estimator=("unbiased", "biased"),
+            given=(False, True),
+        ),
+        *grid(
+            classes=3,
+            closed=False,
+            reference=(6, 9),
+            estimator=("unbiased", "biased"),
+            given=(False, True),
+        ),
+        # One of the networks is without a term.
+        *grid(
+            classes=2,
+            closed=True,
+            reference=6,
+            estimator="unbiased",
+            given=False,
+            without=("uniformity", "others"),
+        ),
+    ),
+    compare=SUMS,
+    twin=_plain_terms,
+    measure=_stacked_terms,
+    uses=("mmd/eq7-loss", "mmd/eq14-loss", "mmd/eq22-slopes", "mmd/gram-logits"),
+)
 
 
 def _plain_steps(
     *,
     way: str,
     classes: int,
-    given: bool = False,
     shared: bool = False,
     after: int | None = None,
     wrong: bool,
@@ -195,8 +248,6 @@ def _plain_steps(
 
     Wrong: Adam's second moment decaying at 0.99 in the place of 0.999.
     """
-    if given:
-        return _given_terms(way, classes)
     found: list[float] = []
     pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
     for seed, (params, recipe) in enumerate(pairs):
@@ -215,12 +266,9 @@ def _stacked_steps(
     *,
     way: str,
     classes: int,
-    given: bool = False,
     shared: bool = False,
     after: int | None = None,
 ) -> list[float]:
-    if given:
-        return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
 
     def run(**kept: Any) -> list[Pretrained]:
@@ -252,7 +300,6 @@ STEPS = closed(
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
         *grid(way=("gram", "auto"), classes=2),
-        *grid(way="explicit", classes=(2, 3), given=True),
         # By the same random numbers.
         *grid(way="explicit", classes=3, shared=True),
         # Stopped, and going on from a checkpoint.
@@ -261,7 +308,7 @@ STEPS = closed(
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
-    uses=("mmd/eq14-loss", "mmd/eq22-slopes", "mmd/eq23", "mmd/gram-logits"),
+    uses=("mmd/eq23", "mmd/eq23-loss"),
     version=2,
 )
 

@@ -148,6 +148,7 @@ UNIFORMITY = closed(
         # More than one block, and predictions that outnumber the reference.
         *grid(classes=(2, 3), sizes=([61, 20, 30],), estimator="unbiased", own=False),
     ),
+    compare=SUMS,
     twin=_plain_uniformity,
     measure=_found_uniformity,
     uses=("mmd/c1-kernel", "mmd/est", "mmd/seg"),

@@ -77,6 +77,14 @@ _SPLIT = Split(
     train=np.array([range(4, 12), [1, 2, 3, 5, 8, 13, 20, 27], range(20, 28)]),
     validation=np.array([[1, 2, 3], [0, 6, 7], [0, 9, 19]]),
 )
+_REACHED = (0, 4, 3 * _EPOCHS)
+"""Updates after which accuracies are looked at: before any, within an epoch, at the end."""
+
+
+def _split(run: int) -> Split:
+    """Return a run's own examples: others for each."""
+    moved = ((rows + run) % 29 for rows in (_SPLIT.train, _SPLIT.validation))
+    return Split(**dict(zip(("train", "validation"), moved, strict=True)))
 
 
 def _own(seed: int) -> torch.Generator:
@@ -92,6 +100,7 @@ def _plain_tuning(
     frozen: bool,
     widths: list[int],
     after: int | None = None,
+    shared: bool = True,
     wrong: bool,
 ) -> list[float]:
     """Train one network on one task after the other, and keep the best epoch.
@@ -103,13 +112,13 @@ def _plain_tuning(
     found, told, given = list[float](), np.zeros(_EPOCHS), _images()
     means: list[float] = []
     for run in range(_RUNS):
+        part = _split(0 if shared else run)
         means.append(0.0)
         for task, classes in enumerate(torch.from_numpy(_TASKS).long()):
             net = plain(widths, run, norm=norm)
             first = [p.detach().clone() for p in net.parameters()]
             train, held = (
-                torch.from_numpy(rows[task])
-                for rows in (_SPLIT.train, _SPLIT.validation)
+                torch.from_numpy(rows[task]) for rows in (part.train, part.validation)
             )
             learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
             adam = torch.optim.Adam(learnt, lr=0.05, betas=(0.8, 0.95), eps=1e-3)
@@ -118,15 +127,17 @@ def _plain_tuning(
             generator = _own(len(_TASKS) * run + task)
             steps = enumerate(orders(len(train), 3, 3 * _EPOCHS, generator))
             whole = 0.0
-            for t, part in steps:
+            reached = {0: _accuracy(net, given, classes)}
+            for t, chosen in steps:
                 net.train()
-                rows = train[part]
+                rows = train[chosen]
                 logits = net(given.inputs[rows])
                 loss = nn.functional.cross_entropy(logits, classes[given.labels[rows]])
                 whole += step(adam, loss) * (1 if wrong else len(rows))
                 gaps = zip(net.parameters(), first, strict=True)
                 far = [float((p.detach() - q).square().sum()) for p, q in gaps]
                 moved.append(sum(far) ** 0.5)
+                reached[t + 1] = _accuracy(net, given, classes)
                 if t % 3 == 2:
                     losses.append(whole / (3 if wrong else len(train)))
                     whole = 0.0
@@ -137,9 +148,9 @@ def _plain_tuning(
                     if value < least:
                         least, best = value, len(validation)
                         accuracy = _accuracy(net, given, classes)
-            now = _accuracy(net, given, classes)
             means[-1] += accuracy / len(_TASKS)
-            found += [accuracy, best, *validation, *losses, *moved, now]
+            found += [accuracy, best, *validation, *losses, *moved]
+            found += [reached[t] for t in _REACHED]
             told += np.array(losses) / (_RUNS * len(_TASKS))
     return [*found, *means, *told]
 
@@ -156,9 +167,19 @@ def _accuracy(net: nn.Module, given: Images, classes: Tensor) -> float:
 
 
 def _found_tuning(
-    *, norm: bool, frozen: bool, widths: list[int], after: int | None = None
+    *,
+    norm: bool,
+    frozen: bool,
+    widths: list[int],
+    after: int | None = None,
+    shared: bool = True,
 ) -> list[float]:
     network = classifier(widths, batch_norm=norm)
+    each = [_split(run) for run in range(_RUNS)]
+    split = Split(
+        train=np.stack([one.train for one in each]),
+        validation=np.stack([one.validation for one in each]),
+    )
     params, buffers = _stacked([plain(widths, run, norm=norm) for run in range(_RUNS)])
     told: dict[int, float] = {}
 
@@ -172,7 +193,7 @@ def _found_tuning(
             params,
             _images(),
             _TASKS,
-            _SPLIT,
+            _SPLIT if shared else split,
             generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
             buffers=buffers,
             recipe=FinetuneRecipe(
@@ -184,7 +205,7 @@ def _found_tuning(
                 frozen=frozen,
             ),
             recorded=True,
-            reached=[0, 3 * _EPOCHS],
+            reached=_REACHED,
             progress=progress,
             checkpoint=checkpoint,
         )
@@ -201,7 +222,7 @@ def _found_tuning(
             at = (run, task)
             found += [done.test_accuracy[at], done.best_epoch[at]]
             found += [*done.validation_loss[at], *done.train_loss[at]]
-            found += [*done.distances[at], done.reached[at][1]]
+            found += [*done.distances[at], *done.reached[at]]
     found += [*done.mean]
     found += [told[3 * epoch] for epoch in range(1, _EPOCHS + 1)]
     return [float(number) for number in found]
@@ -216,6 +237,8 @@ TUNING = closed(
     cases=(
         *grid(norm=(False, True), frozen=False, widths=([5, 6, 2], [5, 4, 6, 2])),
         *grid(norm=True, frozen=True, widths=([5, 4, 2],)),
+        # Each run with examples of its own.
+        *grid(norm=True, frozen=False, widths=([5, 6, 2],), shared=False),
         # Stopped between two epochs, and within one: of all networks or of four alone.
         *grid(norm=True, frozen=False, widths=([5, 6, 2],), after=(3, 4, 5)),
     ),

@@ -140,16 +140,23 @@ EQ_3 = numeric(
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
     ),
     source=quoted("Equation 3"),
-    cases=grid(
-        classes=(2, 5),
-        sizes=([1, 1], [30, 20]),
-        bandwidths=([0.3], [0.05, 0.5, 4.0]),
-        seed=0,
+    cases=(
+        *grid(
+            classes=(2, 5),
+            sizes=([1, 1], [30, 20]),
+            bandwidths=([0.3], [0.05, 0.5, 4.0]),
+            seed=0,
+        ),
+        # Coordinates that are added by halves, and pairs of more than one block.
+        *grid(classes=(64, 131), sizes=([5, 3],), bandwidths=([0.05],), seed=0),
+        *grid(classes=2, sizes=([1100, 3],), bandwidths=([0.5],), seed=0),
     ),
     predict=_predict_discrepancy,
     measure=_measure_moved,
-    # Moved points have coordinates of a few units, in error by as many eps.
-    compare=AgreesTo(absolute=1e-13),
+    # Moved points have coordinates up to 4, in error by 4.4e-16 twice over. Along the line
+    # between two such errors of either sign are 1.3e-15, however many coordinates there
+    # are; kernels fall by up to 0.61 over the bandwidth, of 0.05.
+    compare=AgreesTo(absolute=1.6e-14),
     must_refute=mistake("The distance in the place of its square.", then=np.sqrt),
 )
 
@@ -336,10 +343,14 @@ MEDIAN = numeric(
     ),
     source=as_read("Appendix C.1; which median is not said"),
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
-    cases=grid(
-        classes=(2, 5),
-        sizes=([1, 1], [2, 1], [2, 2], [1, 4], [3, 3], [4, 3], [256, 256]),
-        seed=0,
+    cases=(
+        *grid(
+            classes=(2, 5),
+            sizes=([1, 1], [2, 1], [2, 2], [1, 4], [3, 3], [4, 3], [256, 256]),
+            seed=0,
+        ),
+        # Coordinates that are added by halves.
+        *grid(classes=(64, 131), sizes=([4, 3],), seed=0),
     ),
     predict=_predict_median,
     measure=_measure_median,

@@ -282,6 +282,12 @@ OBSERVED = closed(
 _SPREAD = (2.0**-20, 1.0)
 
 
+def _turn(size: int, *, turned: bool) -> Array:
+    """Return a rotation of features: none, or one at random."""
+    whole = np.eye(size)
+    return np.linalg.qr(normal(size, size, seed=[51]).numpy())[0] if turned else whole
+
+
 def _crossed(count: int) -> tuple[Array, list[int]]:
     """Return features whose class means lie on a line, and little else does."""
     middle = 0.5 * (count - 1)
@@ -294,13 +300,13 @@ def _crossed(count: int) -> tuple[Array, list[int]]:
     return np.array(each), [c for c in range(count) for _ in signs]
 
 
-def _plain_line(*, count: int, power: int, wrong: bool) -> list[float]:
-    """Compute tr(S_W S_B^+)/C along the line alone, whatever the features' size.
+def _plain_line(*, count: int, power: int, turned: bool, wrong: bool) -> list[float]:
+    """Compute tr(S_W S_B^+)/C along the line alone, whatever their size and direction.
 
     And angles of the last layer, and what else does not change with the size.
     Wrong: The spread across the line counts too.
     """
-    del power
+    del power, turned
     between = sum((c - 0.5 * (count - 1)) ** 2 for c in range(count)) / count
     across = (count - 2) * _SPREAD[1] ** 2 if wrong else 0.0
     h, classes = _crossed(count)
@@ -314,12 +320,12 @@ def _rows(count: int) -> Array:
     return normal(count, count - 1, seed=[50]).numpy()
 
 
-def _found_line(*, count: int, power: int) -> list[float]:
-    h, classes = _crossed(count)
+def _found_line(*, count: int, power: int, turned: bool) -> list[float]:
+    (h, classes), turn = _crossed(count), _turn(count - 1, turned=turned)
     found = measures.collapse(
-        torch.from_numpy(np.ldexp(h, power))[None],
+        torch.from_numpy(np.ldexp(h @ turn, power))[None],
         torch.tensor(classes),
-        torch.from_numpy(np.ldexp(_rows(count), -power))[None],
+        torch.from_numpy(np.ldexp(_rows(count) @ turn, -power))[None],
     )
     names = ("nc1", "nc2_rows", "nc3", "nc4")
     return torch.cat([found[name].flatten() for name in names]).tolist()
@@ -333,7 +339,7 @@ LINE = closed(
         r"\text{ of means on a line}"
     ),
     where="Section 2.1, the pseudo-inverse of class means",
-    cases=grid(count=(3, 4), power=(0, 600, -600)),
+    cases=grid(count=(3, 4, 5), power=(0, 600, -600), turned=(False, True)),
     twin=_plain_line,
     measure=_found_line,
     # Singular vectors are right to some 1e-16: of a spread of 1 across, so much of the one

@@ -42,7 +42,7 @@ def _path(
 ) -> dict[str, Array]:
     """Return scale, outputs and the moving equilibrium, by time."""
     p = _start(widths, examples, seed, rho=0.01)
-    states = followed(p, weight_decay, list(_TIMES), tolerance=1e-7)
+    states = followed(p, weight_decay, list(_TIMES), tolerance=1e-9)
     rho = np.array([float(scale[0]) for scale, *_ in states])
     f = np.array([values(v, p.x) for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
@@ -108,8 +108,9 @@ OBS_1 = numeric(
     cases=_FLOWS,
     predict=always(0.0),
     measure=_measure_rising,
-    # Near the meeting the rise is nothing, but for ten tolerances of the integrator.
-    compare=AtLeast(rounding=1e-6),
+    # Nothing is allowed: the least of these rises, 2.6e-7, is 260 tolerances of the
+    # integrator.
+    compare=AtLeast(),
     must_refute=_never_slower,
     assumptions=("average separability at the start", "gradient flow"),
     uses=("sl/eq5",),

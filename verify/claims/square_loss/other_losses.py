@@ -1,5 +1,6 @@
 """Other losses and rules, margins, and ranks (sections 3 and 4)."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -144,19 +145,24 @@ SLOW = numeric(
 )
 
 
-def _margins(kind: str, widths: Sequence[int]) -> Any:
-    """A problem whose labels agree with its outputs, or with all but one."""
-    p = problem(widths, 5, 3)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()
-    labels = np.where(f > 0.0, 1.0, -1.0)
-    if kind == "one wrong":
-        labels[int(np.argmax(np.abs(f)))] *= -1.0
-    return p, f, labels
+def _margins(kind: str, widths: Sequence[int], seed: int = 3) -> Any:
+    """A problem whose labels agree with its outputs, or with all but one; none is zero."""
+    for draw in itertools.count():
+        p = problem(widths, 5, seed + 1000 * draw)
+        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        if np.all(f != 0.0):
+            labels = np.where(f > 0.0, 1.0, -1.0)
+            if kind == "one wrong":
+                labels[int(np.argmax(np.abs(f)))] *= -1.0
+            return p, f, labels
+    raise AssertionError
 
 
-def _measure_exponential(*, kind: str, widths: list[int], rho: float) -> list[float]:
+def _measure_exponential(
+    *, kind: str, widths: list[int], rho: float, seed: int = 3
+) -> list[float]:
     """The multiplier of each layer's length, and its sign."""
-    p, _, labels = _margins(kind, widths)
+    p, _, labels = _margins(kind, widths, seed)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x)
     loss = torch.exp(-rho * torch.from_numpy(labels) * f).sum()
@@ -201,8 +207,8 @@ NU_EXPONENTIAL = numeric(
     predict=_predict_exponential,
     measure=_measure_exponential,
     # Exponents up to 500 carry 500 of their roundings, some 2e-16 for a sum of products,
-    # into the largest of five terms, and that into a sum over the entries of a layer.
-    compare=AgreesTo(relative=1e-12),
+    # into the largest of five terms, 1e-13, and that into a sum over a layer's entries.
+    compare=AgreesTo(relative=2e-13),
     must_refute=_of_squares,
     uses=("sl/eq1",),
     finding=(
@@ -210,6 +216,46 @@ NU_EXPONENTIAL = numeric(
         " is negative and grows: the sentence needs separability, which it does not"
         " state."
     ),
+    version=2,
+)
+
+
+def _late(widths: Sequence[int], seed: int) -> tuple[float, Array]:
+    """Return a scale at which the second margin counts e^-40 of the least, and margins."""
+    _, f, labels = _margins("separable", widths, seed)
+    margins = np.sort(f * labels)
+    return 40.0 / float(margins[1] - margins[0]), margins
+
+
+def _measure_late(*, widths: list[int], seed: int) -> list[float]:
+    rho, _ = _late(widths, seed)
+    return _measure_exponential(kind="separable", widths=widths, rho=rho, seed=seed)
+
+
+def _predict_late(*, widths: list[int], seed: int, which: int = 0) -> list[float]:
+    rho, margins = _late(widths, seed)
+    value = float(sl.exponential_multiplier(rho, margins[which : which + 1], [1]))
+    layers = len(widths) - 1
+    return [value] * layers + [1.0] * layers
+
+
+NU_LATE = numeric(
+    id="sl/nu-exp-limit",
+    items=("Sec4.1nu",),
+    title="With the exponential loss, the multiplier falls as the least margin's part does",
+    statement=(
+        r"\nu\sim\tfrac\rho2\,m\,e^{-\rho m}\to0,\quad m=\min_ny_nf_n>0,\quad"
+        r"\rho\to\infty"
+    ),
+    source=ours("Section 4.1; the limit's rate is ours"),
+    cases=grid(widths=([3, 1], [4, 6, 1], [4, 6, 3, 1]), seed=(3, 4)),
+    predict=_predict_late,
+    measure=_measure_late,
+    # As sl/nu-exp, of exponents up to 661; all other margins count 4 e^-40 of it, times
+    # their share of the least.
+    compare=AgreesTo(relative=2e-13),
+    must_refute=mistake("The part of the second margin.", which=1),
+    uses=("sl/nu-exp",),
 )
 
 

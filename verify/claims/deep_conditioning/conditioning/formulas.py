@@ -14,8 +14,8 @@ import numpy as np
 
 from theory import conditioning, kernels, lengths, optimization
 from verify import integrals
-from verify.claim import Case, Claim, Source, grid, numeric
-from verify.claims._predictors import mistake, times
+from verify.claim import Case, Claim, Mistake, Source, grid, numeric
+from verify.claims._predictors import changed, mistake, plus, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, forced, ours, quoted
 from verify.claims.deep_conditioning._subjects import law, subject
@@ -188,6 +188,20 @@ def _measure(*, function: str, **case: Any) -> Any:
         return mpmath.mpf(_FORMULAS[function](**case))
 
 
+def _wrongly(words: str, **changes: Callable[[Any], Any]) -> Any:
+    """Return a control: other arguments, where a function has them."""
+
+    def make(predict: Callable[..., Any]) -> Callable[..., Any]:
+        def control(**case: Any) -> Any:
+            its = {name: change for name, change in changes.items() if name in case}
+            return changed(predict, words, **its)(**case)
+
+        control.__doc__ = words
+        return control
+
+    return Mistake(make)
+
+
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
     return grid(function=function, **axes)
 
@@ -199,6 +213,7 @@ def _formula(
     title: str,
     statement: str,
     *cases: Case,
+    control: Any,
     uses: tuple[str, ...] = (),
 ) -> Claim:
     return numeric(
@@ -213,9 +228,7 @@ def _formula(
         # At most two powers to 4 ulp each, dc/B-long, or an exponential of
         # less than 14, and a few roundings more. Whole numbers exactly.
         compare=AgreesTo(relative=1e-14),
-        must_refute=mistake(
-            "Twice every value, a factor of one half lost.", then=times(2.0)
-        ),
+        must_refute=control,
         uses=uses,
     )
 
@@ -246,6 +259,10 @@ BOUNDS = (
             mu_x=_RELU_MU,
             mu_y=(0.0158, 1.0),
         ),
+        control=_wrongly(
+            "A fourth of mu in the place of its half.",
+            **dict.fromkeys(("mu", "mu_x", "mu_y"), times(0.5)),
+        ),
     ),
     _formula(
         "dc/lemC.14-values",
@@ -258,6 +275,10 @@ BOUNDS = (
             delta=(1e-3, 0.4, 1.0),
             mu=_MUS,
             form=("printed", "sharp"),
+        ),
+        control=_wrongly(
+            "1 - rho^2 in the place of delta = 1 - |rho|.",
+            delta=lambda d: d * (2.0 - d),
         ),
     ),
     _formula(
@@ -283,6 +304,9 @@ BOUNDS = (
             n=(7, 100),
             assumption="B",
         ),
+        control=_wrongly(
+            "The n - 1 entries beside the diagonal in the place of n.", n=plus(-1)
+        ),
         uses=("dc/B-values",),
     ),
     _formula(
@@ -294,6 +318,7 @@ BOUNDS = (
         r" 1 - B(L, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
+        control=_wrongly("The readout counted as a layer.", depth=plus(1)),
         uses=("dc/B-values",),
     ),
     _formula(
@@ -322,6 +347,9 @@ BOUNDS = (
             assumption=("A", "B"),
             form=("printed", "sharp"),
         ),
+        control=_wrongly(
+            "A burn-in until delta is one, not one half.", delta=times(0.5)
+        ),
         uses=("dc/B",),
     ),
     _formula(
@@ -343,6 +371,7 @@ BOUNDS = (
             min_eigenvalue=(1, 3),
             max_eigenvalue=(4, 100),
         ),
+        control=mistake("Factors of distances, not of the loss.", then=math.sqrt),
     ),
     _formula(
         "dc/thmE.9-values",
@@ -364,6 +393,7 @@ BOUNDS = (
             initial=(1.0, 3.0, 64.0),
             target=(0.5, 0.45, 0.01),
         ),
+        control=mistake("A floor in the place of the ceiling.", then=plus(-1.0)),
     ),
     _formula(
         "dc/thmF.2-values",
@@ -379,6 +409,9 @@ BOUNDS = (
         ),
         *_cases(
             "optimization.query_lower_bound", tolerance=1e200, squared_correlation=1e200
+        ),
+        control=_wrongly(
+            "The tolerance in the place of its square.", tolerance=math.sqrt
         ),
         uses=("dc/thm5.1-odd",),
     ),
@@ -402,6 +435,7 @@ BOUNDS = (
             s=(2, 100),
         ),
         *_cases("optimization.excess_risk_bound", n=(4, 5000), optimum_norm=(0.0, 2.5)),
+        control=_wrongly("One example more.", s=plus(1), n=plus(1)),
         uses=("dc/B",),
     ),
     _formula(
@@ -412,6 +446,7 @@ BOUNDS = (
         r"\frac{\delta^{3/2}}{n^4}, \quad \frac{\sqrt\delta}{10 n}",
         *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
         *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
+        control=_wrongly("The root of delta in the place of delta.", delta=math.sqrt),
     ),
 )
 

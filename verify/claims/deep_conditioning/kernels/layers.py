@@ -93,7 +93,7 @@ BETWEEN = replace(
     id="dc/eq1-between",
     title="Kernels between two sets of unit inputs, one in both, and of a thousand inputs",
     statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
-    cases=grid(activation="relu", depth=2),
+    cases=grid(activation=("relu", "tanh"), depth=(1, 2, 5)),
     predict=_predict_between,
     measure=_measure_between,
     must_refute=mistake("The second set in reverse order.", step=-1),
@@ -304,7 +304,7 @@ _GAP = 6e-7
 def _predict_nearly(*, sphere: bool, apart: float = _GAP) -> list[float]:
     x = [[2.0, 0.0], [0.0, 2.0 + apart]]
     k = kernels.nngp(x, act.erf, 1, sphere=sphere)
-    return [k[0, 0], (k[1, 1] - k[0, 0]) / _GAP]
+    return [k[0, 0], k[1, 1] - k[0, 0]]
 
 
 def _measure_nearly(*, sphere: bool) -> list[Any]:
@@ -314,7 +314,7 @@ def _measure_nearly(*, sphere: bool) -> list[Any]:
         if sphere:
             squares = [mpmath.fsum(squares) / 2] * 2
         one, two = (2 / mpmath.pi * mpmath.asin(2 * q / (1 + 2 * q)) for q in squares)
-        return [one, (two - one) / _GAP]
+        return [one, two - one]
 
 
 EQ1_NEARLY = numeric(
@@ -327,8 +327,8 @@ EQ1_NEARLY = numeric(
     cases=grid(sphere=(False, True)),
     predict=_predict_nearly,
     measure=_measure_nearly,
-    # Roundings of the entries, over the gap of lengths.
-    compare=AgreesTo(absolute=4e-9),
+    # Entries below one, each of a dozen roundings of 1.1e-16.
+    compare=AgreesTo(absolute=1.4e-15),
     must_refute=mistake("Twice as far apart.", apart=2.0 * _GAP),
     uses=("dc/eq1-lengths",),
 )
