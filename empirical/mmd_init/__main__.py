@@ -156,10 +156,14 @@ def _read(path: Path) -> object:
 def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
-    before.check_outputs(output=output)
+    before.check_outputs(output=output, printed=())
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
     before.check_outputs(
-        output=output, record=options.record, checkpoint=kept, figure=options.figure
+        output=output,
+        record=options.record,
+        checkpoint=kept,
+        figure=options.figure,
+        printed=(),
     )
     every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
     if len({p.resolve() for p in every}) < len(every):

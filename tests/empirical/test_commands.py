@@ -254,6 +254,15 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         ),
         ("square_loss", "train --side 0", "`--side` must be at least 1, but it is 0"),
         ("square_loss", "train --labels 3", "`--labels` must name two classes or m"),
+        ("square_loss", "train --labels", "`--labels` must name two classes or more"),
+        ("identity_map", "train --size 1", "`--size` must be at least 2, as one pix"),
+        ("square_loss", "train --weights -", "`--weights` must be a file, but it is -"),
+        ("mmd_init", "pretrain --output -", "`--output` must be a file, but it is -"),
+        (
+            "mmd_init",
+            "pretrain --output x --record -",
+            "`--record` must be a file, but it is -",
+        ),
         (
             "mmd_init",
             "pretrain --data x --output x",
