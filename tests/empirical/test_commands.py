@@ -289,6 +289,24 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     assert "but " in told
 
 
+def test_a_warning_is_a_line_about_options(tmp_path):
+    """Not followed by a line of our code."""
+    kept = tmp_path / "c"
+    kept.write_text("no checkpoint")
+    argv = ["train", "--epochs", "1", "--widths", "2", "--checkpoint", str(kept)]
+    done = subprocess.run(
+        [sys.executable, "-m", "empirical.square_loss", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0
+    (told,) = done.stderr.splitlines()
+    assert told.startswith(f"warning: {kept} is no readable checkpoint (")
+    assert told.endswith("the file is kept as c.unreadable")
+
+
 @pytest.mark.parametrize(
     ("option", "many", "said"),
     [
