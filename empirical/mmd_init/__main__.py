@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.testbed import before, command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw, say
 from empirical.testbed.options import add_options, among, helping, made
@@ -191,6 +191,8 @@ def _learn(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.randomness import torch_generator
 
     kept = _files(options, setting)
+    # Of a single input every network predicts one class: all would count as degenerate.
+    check_counts("pretrain", 2, batch=options.batch)
     recipe = made(Recipe(), options)
     x, about = _inputs(options, setting)
     x = x.to(setting.device)

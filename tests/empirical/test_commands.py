@@ -258,6 +258,7 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         ("identity_map", "train --size 1", "`--size` must be at least 2, as one pix"),
         ("square_loss", "train --weights -", "`--weights` must be a file, but it is -"),
         ("mmd_init", "pretrain --output -", "`--output` must be a file, but it is -"),
+        ("mmd_init", "pretrain --output x --batch 1", "`--batch` must be at least 2"),
         (
             "mmd_init",
             "pretrain --output x --record -",
