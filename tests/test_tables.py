@@ -257,6 +257,15 @@ def test_a_table_is_measured_written_and_goes_out_of_date(
     assert "| seven | 8 |" in (tmp_path / "page.md").read_text()
 
 
+def test_a_table_that_there_is_not_is_answered_with_names_to_copy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        tables.main(["--check", "seen"])
+    said = capsys.readouterr().err
+    assert all(f'"{table.name}"' in said for table in TABLES)
+
+
 def test_a_table_keeps_what_no_record_is_here_to_say_again(
     toy: Table, tmp_path: Path
 ) -> None:

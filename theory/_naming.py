@@ -42,7 +42,9 @@ def in_own_name(function: Callable[P, T]) -> Callable[P, T]:
                 raise
             near = nearest(unknown[0], known)
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-            raise TypeError(f"{error}: {hint}") from None
+            # From Python 3.13 on there may be a hint already.
+            said = str(error).partition(". Did you mean")[0]
+            raise TypeError(f"{said}: {hint}") from None
 
     return speaking
 

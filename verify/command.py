@@ -233,14 +233,14 @@ def written(text: str, path: Path) -> int:
     return EXIT_GREEN
 
 
-def reading() -> AbstractContextManager[object]:
-    """Show at a terminal that the ledger is being read: all of it takes seconds."""
+def reading(what: str = "reading the ledger") -> AbstractContextManager[object]:
+    """Show at a terminal what takes seconds: to read all of the ledger, by default."""
     if not sys.stderr.isatty():
         return nullcontext()
     # Loaded here: `list` and `--help` wait for nothing.
     from rich.console import Console
 
-    return Console(stderr=True).status("reading the ledger")
+    return Console(stderr=True).status(what)
 
 
 def interruptible(run: Callable[[], int], *, kept: str) -> int:

@@ -52,9 +52,22 @@ def listed(package: str = CLAIMS_PACKAGE) -> tuple[Listed, ...]:
 
 
 def homes(package: str = CLAIMS_PACKAGE) -> dict[str, str]:
-    """Return the module of every claim that `listed` returns, by id."""
-    modules = _by_module(package).items()
-    return {each.id: module for module, found in modules for each in found}
+    """Return the module of every claim that `listed` returns, by id.
+
+    Raises
+    ------
+    ValueError
+        If two modules have claims of one id.
+    """
+    found: dict[str, str] = {}
+    for module, claims in _by_module(package).items():
+        for each in claims:
+            if found.setdefault(each.id, module) != module:
+                raise ValueError(
+                    f"ledger: ids must be unique, but {each.id} is that of claims in"
+                    f" {found[each.id]} and {module}"
+                )
+    return found
 
 
 def packages(package: str = CLAIMS_PACKAGE) -> tuple[str, ...]:

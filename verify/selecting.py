@@ -21,8 +21,9 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     """
     if selector in RETIRED:
         raise ValueError(f"{selector} is retired: {RETIRED[selector]}")
-    if selector in known:
-        return {selector}
+    same = {each for each in known if each.lower() == selector.lower()}
+    if same:
+        return {selector} & same or same
     start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
     matching = {each for each in known if selector and start.match(each)}
     if matching:

@@ -536,11 +536,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Refresh tables, all by default; or say which are older than what they are of."""
     parser = argparse.ArgumentParser(description=__doc__)
     names = [table.name for table in TABLES]
-    parser.add_argument("names", nargs="*", metavar="NAME")
+    text = "tables, by name (default: all)"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=text)
     parser.add_argument("--check", action="store_true", help="only say which are old")
     options = parser.parse_args(argv)
     if unknown := set(options.names) - set(names):
-        parser.error(f"NAME must be one of {', '.join(names)}, got {unknown.pop()}")
+        # Many a name has a comma and blanks.
+        known = ", ".join(f'"{name}"' for name in names)
+        parser.error(f'NAME must be one of {known}, got "{unknown.pop()}"')
     old = 0
     for table in TABLES:
         if options.names and table.name not in options.names:

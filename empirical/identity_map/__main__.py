@@ -96,6 +96,10 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         except (FileNotFoundError, ValueError) as error:
             wrong = str(error).removeprefix("own: ")
             raise ValueError(f"`--image` must be a picture, but {wrong}") from error
+    if channels == size == 1:
+        raise ValueError(
+            "`--size` must be at least 2, as one pixel resembles every other, but it is 1"
+        )
     configuration = made(
         _example(),
         options,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.testbed import before, command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw, say
 from empirical.testbed.options import add_options, among, helping, made
@@ -156,10 +156,14 @@ def _read(path: Path) -> object:
 def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
-    before.check_outputs(output=output)
+    before.check_outputs(output=output, printed=())
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
     before.check_outputs(
-        output=output, record=options.record, checkpoint=kept, figure=options.figure
+        output=output,
+        record=options.record,
+        checkpoint=kept,
+        figure=options.figure,
+        printed=(),
     )
     every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
     if len({p.resolve() for p in every}) < len(every):
@@ -187,6 +191,8 @@ def _learn(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.randomness import torch_generator
 
     kept = _files(options, setting)
+    # Of a single input every network predicts one class: all would count as degenerate.
+    check_counts("pretrain", 2, batch=options.batch)
     recipe = made(Recipe(), options)
     x, about = _inputs(options, setting)
     x = x.to(setting.device)

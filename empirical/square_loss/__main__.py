@@ -85,6 +85,11 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.square_loss.study import trained_record
 
     _check(options)
+    if len(options.labels) < 2:
+        raise ValueError(
+            "`--labels` must name two classes or more, but they are"
+            f" {' '.join(map(str, options.labels)) or 'none'}"
+        )
     outputs = 1 if len(options.labels) == 2 else len(options.labels)
     shape = input_shape(options.data, options.side, flat=not options.conv)
     configuration = made(

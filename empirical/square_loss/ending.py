@@ -28,10 +28,10 @@ def ending(record: RunRecord) -> Ending:
         said.append(
             f"{ended(record)}; of the tests {spread(errors)} % are misclassified."
         )
-        last = done.series("rho")[:, -1]
+        last, rest = (spread(done.series(s)[:, -1]) for s in ("rho", "rho_eq"))
         said.append(
-            f"The norm rho of the network ended at {spread(last)}; the equilibrium of its"
-            f" directions lies at {spread(done.series('rho_eq')[:, -1])}."
+            f"The norm rho of the network ended at {last}; the equilibrium of its"
+            f" directions lies at {rest}{_other_law(record)}."
         )
     epochs = record.series("epochs")
     curves: list[Curve] = []
@@ -43,3 +43,22 @@ def ending(record: RunRecord) -> Ending:
     return Ending(
         said=tuple(said), curves=tuple(curves), x="epoch", y="norm ρ, median of seeds"
     )
+
+
+def _other_law(record: RunRecord) -> str:
+    """Say so where weight decay acts on factors of rho: that equilibrium is not theirs."""
+    network, recipe = (record.configuration[name] for name in ("network", "recipe"))
+    whole = network["norm"] is not None or network["weighting"] == "matrix"
+    if (
+        whole
+        or recipe["weight_decay"] == 0.0
+        or record.draws.series("norms").shape[-1] < 2
+    ):
+        return ""
+    if recipe["decayed"] == "last":
+        return " if rho as a whole decays, but here the last layer does alone"
+    said = (
+        " if rho as a whole decays, but here each layer does: they rest at another norm"
+    )
+    law = " (theory.square_loss.unnormalised_equilibrium)"
+    return said + law * (recipe.get("loss", "square") == "square")

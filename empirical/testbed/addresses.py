@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,11 @@ def address_of(scheduler: str | Path) -> str:
     return where
 
 
-def greet(where: str, patience: float) -> None:
-    """Connect once: a Client of Dask's waits for an answer without end.
+def greet(where: str, patience: float, go_on: Callable[[float], bool]) -> bool:
+    """Connect once, and return whether there was an answer: a Client of Dask's needs one.
+
+    It would wait without end. Every tenth of a second `go_on` is asked, with the seconds
+    gone by, whether to wait any longer.
 
     Raises
     ------
@@ -57,12 +62,18 @@ def greet(where: str, patience: float) -> None:
         If none comes within Dask's own time-out and this patience, in seconds, or what
         comes is no scheduler's.
     """
-    LoopRunner().run_sync(_greet, where, patience)
+    return LoopRunner().run_sync(_greet, where, patience, go_on)
 
 
-async def _greet(where: str, patience: float) -> None:
+async def _greet(where: str, patience: float, go_on: Callable[[float], bool]) -> bool:
     own = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
     settings: Any = Security().get_connection_args("client")
     connecting = connect(where, timeout=own, **settings)
-    comm = await asyncio.wait_for(connecting, own + patience)
-    await comm.close()
+    waiting = asyncio.ensure_future(asyncio.wait_for(connecting, own + patience))
+    start = time.monotonic()
+    while not (await asyncio.wait({waiting}, timeout=0.1))[0]:
+        if not go_on(time.monotonic() - start):
+            waiting.cancel()
+            return False
+    await waiting.result().close()
+    return True

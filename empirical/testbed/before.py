@@ -1,7 +1,7 @@
 """What a command looks at before hours of work: its options, and where its files go."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from empirical.testbed.ending import STDOUT, check_figure
@@ -18,12 +18,18 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_outputs(
-    *, figure: Path | None = None, pictures: Path | None = None, **files: Path | None
+    *,
+    printed: Collection[str] = ("output",),
+    figure: Path | None = None,
+    pictures: Path | None = None,
+    **files: Path | None,
 ) -> None:
     """Check before hours of work that files can be written and figures drawn.
 
     Parameters
     ----------
+    printed : collection of str
+        Names of those that are text, which ``-`` writes to stdout.
     figure, pictures : Path, optional
     files : Path, optional
         By the option that names it.
@@ -31,8 +37,8 @@ def check_outputs(
     Raises
     ------
     ValueError
-        If a file's folder does not exist, or it is a folder itself; if two are the same;
-        or if no figure can be drawn.
+        If a file's folder does not exist, or it is a folder itself, or stdout; if two are
+        the same; or if no figure can be drawn.
     OSError
         If nothing can be written there.
     """
@@ -41,8 +47,11 @@ def check_outputs(
     given = {
         f"`--{name.replace('_', '-')}`": path
         for name, path in {**files, "figure": figure, "pictures": pictures}.items()
-        if path is not None and path != STDOUT
+        if path is not None and not (path == STDOUT and name in printed)
     }
+    for option, path in given.items():
+        if path == STDOUT:
+            raise ValueError(f"{option} must be a file, but it is -, which is stdout")
     if len({path.resolve() for path in given.values()}) < len(given):
         told = ", ".join(f"{option} {path}" for option, path in given.items())
         raise ValueError(f"outputs must be different files, but they are {told}")

@@ -33,6 +33,7 @@ from empirical.testbed.graph import (
     result_of,
 )
 from empirical.testbed.serving import TOPIC, ask, server, sweeper
+from empirical.testbed.signals import Ended, Listener
 
 PATIENCE = 5.0
 """Seconds without a worker for what is next, or an answer, after which this is told."""
@@ -322,21 +323,34 @@ def _quiet() -> None:
 
 
 @contextmanager
-def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
+def connect(
+    scheduler: str | Path, grace: float, listener: Listener
+) -> Generator[Cluster]:
     """Use the workers of a scheduler, given by address or file.
 
     Raises
     ------
+    Ended
+        If the program is asked to end before it answers.
     OSError
         If it does not answer.
     ValueError
         If there is no such address, the file does not hold one, or Dask's settings of
         encryption do not fit it.
     """
-    where = address_of(scheduler)
+    where, told = address_of(scheduler), False
+
+    def go_on(seconds: float) -> bool:
+        nonlocal told
+        if seconds > PATIENCE and not told:
+            told = True
+            sys.stderr.write(f"waiting for a Dask scheduler to answer at {where}\n")
+        return not listener.code
+
     _quiet()
     try:
-        greet(where, ANSWER)
+        if not greet(where, ANSWER, go_on):
+            raise Ended(listener.code)
         client = Client(where, set_as_default=False)
     except (OSError, MemoryError) as error:
         said = str(error)

@@ -411,7 +411,7 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
     streams.keep_going("stderr")
     try:
         try:
-            return run()
+            return streams.warning_in_lines(worded)(run)()
         finally:
             streams.flush_stdout()
     except BrokenPipeError:

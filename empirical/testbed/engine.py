@@ -153,7 +153,8 @@ class Engine:
         ------
         Ended
             After the last result, if a signal or the deadline has ended the run: what
-            had not ended by itself was yielded as `End.STOPPED`.
+            had not ended by itself was yielded as `End.STOPPED`. Ahead of all, if it
+            came while a scheduler was waited for.
         ValueError
             If the tasks are no graph.
         """
@@ -218,7 +219,7 @@ class Engine:
             from empirical.testbed import cluster
 
             if self._scheduler is not None:
-                team = cluster.connect(self._scheduler, self._grace)
+                team = cluster.connect(self._scheduler, self._grace, self._listener)
             else:
                 gpus = self._gpus
                 if gpus is None:

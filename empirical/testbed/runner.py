@@ -73,7 +73,8 @@ def run_batch(
         Of different names.
     folder : Path or str
         Made if absent; one ``<name>.json`` each. A record that is there of the same name
-        and other settings is renamed ``<name>.<digest>.before``.
+        and other settings is renamed ``<name>.<digest>.before``, a file that is no
+        readable record ``<name>.json.unreadable``.
     engine : Engine
     setting : Setting, optional
         Of every run; progress and checkpoints are the batch's.
@@ -165,18 +166,25 @@ def run_batch(
 
 
 def _set_aside(path: Path, record: RunRecord) -> str:
-    """Keep what another configuration, or device, or data has left; say where."""
+    """Keep what another configuration, or device, or data has left; say where.
+
+    And what is no record, or one of another version of this project.
+    """
     other = RunRecord.read(path)
     own = {name: getattr(record, name) for name in IDENTITY}
-    if other is None or other.stands_for(own):
+    if not path.is_file() or (other is not None and other.stands_for(own)):
         return ""
-    settings = digest([getattr(other, name) for name in IDENTITY])
-    aside = path.with_name(f"{path.stem}.{settings}.before")
+    if other is None:
+        what, aside = "unreadable file", path.with_name(f"{path.name}.unreadable")
+    else:
+        settings = digest([getattr(other, name) for name in IDENTITY])
+        what = "record of other settings"
+        aside = path.with_name(f"{path.stem}.{settings}.before")
     try:
         path.replace(aside)
     except OSError as error:
-        return f"; the record that was there can't be kept: {error}"
-    return f"; the record of other settings that was there is now {aside.name}"
+        return f"; the {what} that was there can't be kept: {error}"
+    return f"; the {what} that was there is now {aside.name}"
 
 
 def _whole(parts: Sequence[Result]) -> Result:

@@ -3,6 +3,9 @@
 import io
 import os
 import sys
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -79,3 +82,14 @@ def flush_stdout() -> None:
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise
+
+
+@contextmanager
+def warning_in_lines(worded: Callable[[str], str]) -> Generator[None]:
+    """Show warnings as `worded`, without the place in the code that they come from."""
+    shown = warnings.formatwarning
+    warnings.formatwarning = lambda told, *_, **__: f"warning: {worded(str(told))}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = shown

@@ -140,6 +140,16 @@ def test_a_record_of_another_configuration_of_the_name_is_not_lost(tmp_path):
     assert len(names(tmp_path)) == 3
 
 
+def test_a_file_that_is_no_record_of_this_version_is_not_lost(tmp_path):
+    for content in ('{"record": "run-1"}', "mine"):
+        (tmp_path / "c0.json").write_text(content)
+        told = []
+        run(tmp_path, TOYS[:1], report=lambda *said, told=told: told.append(said[1]))
+        said = "done; the unreadable file that was there is now c0.json.unreadable"
+        assert told[-1] == said
+        assert (tmp_path / "c0.json.unreadable").read_text() == content
+
+
 def test_of_other_code(tmp_path):
     class Other(ToyStudy):
         code = "other"

@@ -254,6 +254,16 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         ),
         ("square_loss", "train --side 0", "`--side` must be at least 1, but it is 0"),
         ("square_loss", "train --labels 3", "`--labels` must name two classes or m"),
+        ("square_loss", "train --labels", "`--labels` must name two classes or more"),
+        ("identity_map", "train --size 1", "`--size` must be at least 2, as one pix"),
+        ("square_loss", "train --weights -", "`--weights` must be a file, but it is -"),
+        ("mmd_init", "pretrain --output -", "`--output` must be a file, but it is -"),
+        ("mmd_init", "pretrain --output x --batch 1", "`--batch` must be at least 2"),
+        (
+            "mmd_init",
+            "pretrain --output x --record -",
+            "`--record` must be a file, but it is -",
+        ),
         (
             "mmd_init",
             "pretrain --data x --output x",
@@ -278,6 +288,24 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     assert told.startswith(f"error: {said}")
     # What came is in the message, too, whatever was required.
     assert "but " in told
+
+
+def test_a_warning_is_a_line_about_options(tmp_path):
+    """Not followed by a line of our code."""
+    kept = tmp_path / "c"
+    kept.write_text("no checkpoint")
+    argv = ["train", "--epochs", "1", "--widths", "2", "--checkpoint", str(kept)]
+    done = subprocess.run(
+        [sys.executable, "-m", "empirical.square_loss", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0
+    (told,) = done.stderr.splitlines()
+    assert told.startswith(f"warning: {kept} is no readable checkpoint (")
+    assert told.endswith("the file is kept as c.unreadable")
 
 
 @pytest.mark.parametrize(

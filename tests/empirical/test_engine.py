@@ -833,6 +833,19 @@ def test_a_scheduler_that_is_not_there_is_an_error():
         run(engine, *tasks)
 
 
+def test_a_scheduler_that_is_waited_for_holds_up_no_deadline(monkeypatch, capsys):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    start = time.monotonic()
+    engine = Engine(scheduler="tcp://127.0.0.1:9", minutes=0.05)
+    with engine, pytest.raises(Ended) as ended:
+        run(engine, Task("a", jobs.add, (1, 2)))
+    # Dask's own time-out, after which it is an error, is 30 s.
+    assert time.monotonic() - start < 20.0
+    assert ended.value.code == 124
+    told = "waiting for a Dask scheduler to answer at tcp://127.0.0.1:9\n"
+    assert capsys.readouterr().err.count(told) == 1
+
+
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
 def test_a_port_of_another_program_is_an_error_in_time(said):
     import dask.config

@@ -148,6 +148,31 @@ class TestCommand:
         # A few steps may leave a small network at one class.
         assert {d["status"] for d in shown["draws"]} <= {"finished", "one-class"}
 
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            # The norm decays as a whole, or is one layer's, or does not decay.
+            ("--family wn --weight-decay 0.01", ""),
+            ("--family bn --weight-decay 0.01", ""),
+            ("--family none --weight-decay 0.01 --widths", ""),
+            ("--family none", ""),
+            (
+                "--family none --weight-decay 0.01",
+                "each layer does: they rest at another",
+            ),
+            ("--family wn-rows --weight-decay 0.01 --loss entropy", "each layer does"),
+            ("--family none --weight-decay 0.01 --decayed last", "the last layer does"),
+        ],
+    )
+    def test_the_equilibrium_of_another_law_is_told_apart(self, more, said, capsys):
+        assert command.main([*QUICK, "--epochs", "2", *more.split()]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert "the equilibrium of its directions lies at" in told
+        assert ("if rho as a whole decays" in told) == bool(said)
+        assert said in told
+        # For cross entropy there is no closed form of it.
+        assert ("unnormalised_equilibrium" in told) == ("another" in said)
+
     def test_weights_without_room_cost_no_record(self, tmp_path, monkeypatch, capsys):
         def full(content, path):
             raise OSError("No space left on device")

@@ -12,6 +12,7 @@ import pytest
 import theory
 from theory import activations as act
 from theory import kernels, plots
+from theory._naming import in_own_name
 
 LISTED = re.findall(r"^(\w+)  ", str(theory.__doc__), flags=re.MULTILINE)
 TOPICS = LISTED[: LISTED.index("duals")]
@@ -64,6 +65,19 @@ def test_a_misspelt_argument_is_answered_with_the_nearest():
         kernels.ntk(np.eye(2), act.relu, layers=3)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         kernels.ntk(np.eye(2))
+
+
+def test_the_nearest_argument_is_named_once():
+    """Python itself names it from 3.13 on."""
+
+    @in_own_name
+    def cut(depth=0, **others):
+        raise TypeError("cut() got 'depht'. Did you mean 'depth'?")
+
+    with pytest.raises(
+        TypeError, match=r"^cut\(\) got 'depht': did you mean 'depth'\?$"
+    ):
+        cut(depht=3)
 
 
 def test_no_rows_and_no_columns_are_told_from_a_wrong_number_of_axes():

@@ -63,6 +63,7 @@ REFUSED = [
             ),
             (sl.outputs, (V, np.ones((3, 5))), r"`x` must have shape \(N, 2\)"),
             (sl.outputs, ("nets", X), "must be a sequence of weight matrices"),
+            (sl.normalise, ([],), "first layer first, got an empty one"),
             (sl.norms, (BROKEN,), r"`weights\[0\]` must be finite"),
             (sl.normalise, (ZERO,), r"`weights\[0\]` must have a non-zero entry"),
             (sl.output_bound, (BROKEN, X), r"`weights\[0\]` must be finite"),

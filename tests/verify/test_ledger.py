@@ -51,6 +51,7 @@ def test_modules_with_a_leading_underscore_hold_no_claims(toy: Toy) -> None:
         ([], ["dc/eq1", "dc/eq1-again", "dc/eq14"]),
         (["dc/eq1"], ["dc/eq1"]),
         (["DC/EQ14"], ["dc/eq14"]),
+        (["DC/EQ1"], ["dc/eq1"]),
         (["dc/eq1-a"], ["dc/eq1-again"]),
         (["dc/eq"], ["dc/eq1", "dc/eq1-again", "dc/eq14"]),
         (["dc"], ["dc/eq1", "dc/eq1-again", "dc/eq14"]),
@@ -93,6 +94,16 @@ FIRST, SECOND = "uses=('dc/eq2',)", "uses=('dc/eq1',)"
 def test_the_laws_of_the_ledger(toy: Toy, claims: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ledger.entries(toy(one=f"CLAIMS = ({', '.join(claims)},)"))
+
+
+def test_an_id_of_two_modules_is_refused_when_one_claim_is_asked_for(toy: Toy) -> None:
+    package = toy(
+        one=f"ONE = {_claim('dc/eq1', '')}", two=f"TWO = {_claim('dc/eq1', '')}"
+    )
+    with pytest.raises(
+        ValueError, match=r"dc/eq1 is that of claims in .*one and .*two"
+    ):
+        ledger.select(["dc/eq1"], package)
 
 
 def test_a_module_without_claims_is_refused(toy: Toy) -> None:

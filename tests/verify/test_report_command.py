@@ -238,7 +238,7 @@ def test_what_an_encoding_cannot_say_is_written_as_utf_8(tmp_path: Path) -> None
     assert "─" in done.stdout.decode("utf-8")
 
 
-def test_a_terminal_shows_that_the_ledger_is_read(
+def test_a_terminal_shows_that_the_ledger_is_read_and_drawn(
     toy: Toy,
     report: Command,
     tmp_path: Path,
@@ -255,6 +255,8 @@ def test_a_terminal_shows_that_the_ledger_is_read(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert report(package, "--no-run") == 0
     assert "reading the ledger" in capsys.readouterr().err
+    assert report(package, "--no-run", "--format", "html") == 0
+    assert "drawing the figures" in capsys.readouterr().err
 
 
 def test_what_cannot_be_written_is_a_line_before_the_work(

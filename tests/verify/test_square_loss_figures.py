@@ -530,6 +530,9 @@ def test_the_command_draws_what_it_can(
     wanted = "empirical.square_loss batch --scale small --figures 11 --out"
     assert f"{wanted} {folder}" in said
     assert not (out / f"figure-11.{kind}").exists()
+    # A page of nothing would say that there is something.
+    assert command.main([*arguments, "--only", "11"]) == 2
+    assert not (out / "index.md").exists()
 
 
 def test_bitmaps_are_opaque(folder: Path, tmp_path: Path) -> None:

@@ -63,9 +63,10 @@ def network(who: str, name: str, value: Any) -> Weights:
     try:
         listed = _checks.listed(who, name, value, "weight matrices, first layer first")
     except ValueError:
-        listed = []
+        listed = None
     if not listed or (isinstance(value, np.ndarray) and value.ndim < 3):
-        raise ValueError(f"{who}: `{name}` must {need}, got {type(value).__name__}.")
+        came = "an empty one" if listed == [] else type(value).__name__
+        raise ValueError(f"{who}: `{name}` must {need}, got {came}.")
     out = tuple(_checks.real(who, f"{name}[{k}]", w) for k, w in enumerate(listed))
     for k, w in enumerate(out):
         before = out[k - 1].shape[-2] if k else None

@@ -327,8 +327,8 @@ def _index(
     kind: str,
     tables: Iterable[str] = (),
 ) -> None:
-    """Write captions of what is there, and tables, as a page that shows them."""
-    lines = ["# Figures", ""]
+    """Write captions of what is there, and tables, as a page; of nothing there is none."""
+    lines: list[str] = []
     for number in numbers:
         if not (out / _name(number, kind)).exists():
             continue
@@ -342,7 +342,11 @@ def _index(
             "",
         ]
     lines += tables
-    (out / "index.md").write_text("\n".join(lines), encoding="utf-8")
+    page = out / "index.md"
+    if lines:
+        page.write_text("\n".join(["# Figures", "", *lines]), encoding="utf-8")
+    else:
+        page.unlink(missing_ok=True)
 
 
 def _note_other_code(records: Folder, paper: Paper) -> None:

@@ -200,14 +200,15 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
         part = (
             options.claims or _filtered(options) or options.profile is Profile.CERTIFY
         )
-        return as_html(
-            rows,
-            profile=options.profile,
-            whole=not part,
-            runs=beside(folder, options.profile.value),
-            published=published(folder, options.profile.value),
-            records=_seen_from(options.output, folder.parent),
-        )
+        with command.reading("drawing the figures"):
+            return as_html(
+                rows,
+                profile=options.profile,
+                whole=not part,
+                runs=beside(folder, options.profile.value),
+                published=published(folder, options.profile.value),
+                records=_seen_from(options.output, folder.parent),
+            )
     colour = options.output is None and sys.stdout.isatty()
     return as_text(rows, width=command.columns(), colour=colour)
 

@@ -1,5 +1,6 @@
 """What is said of a claim's functions: where they stand, and what it would have caught."""
 
+import ast
 import functools
 import inspect
 from collections import Counter
@@ -112,6 +113,71 @@ def places(claim: Claim) -> dict[str, str]:
             place, line = _home(claim), 0
         found[name] = f"{words} ({place}{f':{line}' if line else ''})"
     return found
+
+
+def drawn(claim: Claim) -> str:
+    """Return what a claim's search draws: of each argument the range, if that is told.
+
+    Hypothesis shows a strategy as the expression that makes it.
+    """
+    assert claim.examples is not None
+    place = places(claim)["examples"]
+    # A lambda that it can't show is unknown to it.
+    shown = repr(claim.examples()).replace("<unknown>", "...")
+    try:
+        made: Any = ast.parse(shown, mode="eval").body
+    except SyntaxError:
+        return f"from {place}"
+    filtered = False
+    while _made_by(made) == "filter":
+        made, filtered = made.func.value, True
+    if _made_by(made) != "fixed_dictionaries" or not isinstance(made.args[0], ast.Dict):
+        return f"from {place}"
+    parts: list[str] = []
+    others: list[str] = []
+    for key, value in zip(made.args[0].keys, made.args[0].values, strict=True):
+        name, told = ast.literal_eval(key), _range(value)
+        if told:
+            parts.append(f"{name} {told}")
+        else:
+            others.append(name)
+    if others:
+        parts.append(f"{' and '.join(others)} by a rule that is given there")
+    if filtered:
+        parts.append("those alone that meet a condition")
+    unnamed = "<lambda>" in getattr(claim.examples, "__qualname__", "")
+    source = f"drawn in {_home(claim)}" if unnamed else f"from {place}"
+    return f"{source}: {'; '.join(parts)}"
+
+
+def _made_by(node: Any) -> str:
+    """Return the name of the function or method that an expression calls, if it does."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _range(node: Any) -> str:
+    """Return what a strategy draws from; nothing where that takes more than a few words."""
+    kind = _made_by(node)
+    try:
+        given = [ast.literal_eval(each) for each in getattr(node, "args", ())]
+        ends = {k.arg: ast.literal_eval(k.value) for k in getattr(node, "keywords", ())}
+    except ValueError:
+        return ""
+    if kind in ("integers", "floats") and {"min_value", "max_value"} <= set(ends):
+        least, most = (_number(ends[f"{end}_value"]) for end in ("min", "max"))
+        return f"from {least} to {most}"
+    if kind == "just":
+        return _number(given[0])
+    if kind == "sampled_from" and len(given[0]) <= _LISTED:
+        return " or ".join(map(_number, given[0]))
+    return ""
+
+
+def _number(value: object) -> str:
+    shown = in_words(value)
+    return shown.replace("-", "−") if isinstance(value, int) else shown
 
 
 def purpose(function: Callable[..., Any] | None) -> str:

@@ -79,8 +79,8 @@ def _paragraphs(row: Row, root: Path) -> Iterator[tuple[str, str]]:
             yield f"cases, {profile.value}", _cases(cases)
             yield "", _networks(claim.runs_for(profile))
     if claim.examples is not None:
-        tried = f"up to {claim.max_examples} more cases, from {places['examples']}"
-        yield "searched", tried
+        drawn = functions.drawn(claim)
+        yield "searched", f"up to {claim.max_examples} more cases, {drawn}"
     yield "refuted if", claim.compare.criterion()
     yield (
         caught.removeprefix("would have "),
