@@ -381,6 +381,17 @@ def test_the_law_of_two_classes_is_an_array_of_its_own():
     assert not np.shares_memory(found, t)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_the_law_of_a_coordinate_at_negative_zero_is_zero(classes):
+    assert math.copysign(1.0, mmd.simplex_cdf(-0.0, classes)) == 1.0
+    assert not np.signbit(mmd.simplex_cdf([-0.0, 0.5], classes)).any()
+
+
+def test_rows_of_no_active_weight_have_moments_without_a_sign():
+    found = mmd.jacobian_row_moments(3, active=-0.0)
+    assert not np.signbit([found.mean, found.variance]).any()
+
+
 def test_samplers_use_their_generator_alone():
     draws = [
         mmd.simplex_sample(3, 4, generator=np.random.default_rng(7)) for _ in range(2)

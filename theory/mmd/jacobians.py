@@ -75,7 +75,7 @@ def jacobian_row_moments(
     """
     who = "jacobian_row_moments"
     n = _checks.integer(who, "inputs", inputs, 1)
-    share = _checks.number(who, "active", active, 0.0, 1.0)
+    share = _checks.number(who, "active", active, 0.0, 1.0) + 0.0  # -0.0 is 0
     # n sigma^2 first: 2 / n times n would round.
     total = 2.0
     if weight_variance is not None:

@@ -129,8 +129,9 @@ def simplex_cdf(t: Any, classes: int) -> Any:
     >>> simplex_cdf(0.3, 2), simplex_cdf(0.5, 3)
     (0.3, 0.75)
     """
-    x = _checks.interval("simplex_cdf", "t", t, 0.0, 1.0)
+    # -0.0 is 0.
+    x = _checks.interval("simplex_cdf", "t", t, 0.0, 1.0) + 0.0
     d = _inputs.classes("simplex_cdf", classes)
     with np.errstate(divide="ignore"):  # t = 1: the logarithm is -inf, the law 1
         out = -np.expm1((d - 1.0) * np.log1p(-x))
-    return _checks.plain(x.copy() if d == 2 else out)
+    return _checks.plain(x if d == 2 else out)
