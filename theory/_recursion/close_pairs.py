@@ -104,15 +104,22 @@ def integrals(
     both = np.array([r, other])
     z, w = rule_of(activation, both, mirrored=True)
     left, right = activation._value(r * z), activation._value(sign * other * z)
+    # Even or odd at either length.
+    symmetric = any(
+        all(np.array_equal(v, turn * v[::-1]) for v in (left, right))
+        for turn in (1.0, -1.0)
+    )
     left -= w @ left
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
-    f = [_slope(activation, v) for v in dict.fromkeys((r, other))]
+    f = tuple(_slope(activation, v) for v in (r, other))
     found = _waves(activation, r, other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
     noise = 0.1 * split(activation)[0].tolerance
-    plane = Plane(f, size, mirrored=rho < 0.0, widest=t, noise=noise)
+    plane = Plane.of_pair(
+        f[0], f[1], size, mirrored=rho < 0.0, widest=t, symmetric=symmetric, noise=noise
+    )
     slope = found[rho < 0.0] if found else plane
     x, share = gaussian.legendre(NODES)
     # Slopes vary over angles like the least gap of kinks and the narrowest panel.

@@ -158,10 +158,10 @@ def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
 
 def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
-    each = (a,) if a == b else (a, b)
     found = waves(a, b)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
+    each = (a,) if a == b else (a, b)
     f = [slope_of(h) for h in each]
     panels = max(h.panels(RULE) for h in f)
     if panels > PANELS:
@@ -192,7 +192,9 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     noise = 0.1 * tolerance
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
-        plane = duals.Plane(f, size, mirrored, symmetric=symmetric, noise=noise)
+        plane = duals.Plane.of_pair(
+            f[0], f[-1], size, mirrored=mirrored, symmetric=symmetric, noise=noise
+        )
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane

@@ -86,6 +86,10 @@ class Plane:
     negative q for f_j(Y), of negative p for f_j(-Y); if the functions are `symmetric`,
     all even or all odd, that of negative p for f_j(Y) too. `noise` is the error of the
     inner integral, over its size, that is accepted once halving panels no longer helps.
+
+    With functions `g` of their own the slopes are E f_i(X) g_j(+-Y), and only if they are
+    `symmetric` does a half repeat the other, that of negative q. One f and one g then have
+    their panels on a side of their own, half as many, and half as many values there.
     """
 
     f: Sequence[Broken]
@@ -94,10 +98,33 @@ class Plane:
     widest: float = 0.5 * math.pi
     symmetric: bool = False
     noise: float = 0.0
+    g: Sequence[Broken] = ()
+
+    @classmethod
+    def of_pair(
+        cls,
+        f: Broken,
+        g: Broken,
+        size: float,
+        *,
+        mirrored: bool = False,
+        widest: float = 0.5 * math.pi,
+        symmetric: bool = False,
+        noise: float = 0.0,
+    ) -> "Plane":
+        """Return the plane of one f and one g, folded where they are the same."""
+        apart = () if f is g else (g,)
+        return cls((f,), size, mirrored, widest, symmetric, noise, apart)
 
     @cached_property
     def _g(self) -> Sequence[Broken]:
-        return [f.mirrored() for f in self.f] if self.mirrored else self.f
+        theirs = self.g or self.f
+        return [g.mirrored() for g in theirs] if self.mirrored else theirs
+
+    @property
+    def _folded(self) -> bool:
+        """Whether both orders of a pair are among the functions."""
+        return not self.g
 
     @property
     def gap(self) -> float:
@@ -109,7 +136,7 @@ class Plane:
 
     @cached_property
     def _reach(self) -> float:
-        return max(f.reach for f in self.f)
+        return max(h.reach for h in (*self.f, *self.g))
 
     @property
     def _half(self) -> float:
@@ -126,7 +153,8 @@ class Plane:
     @cached_property
     def _across(self) -> tuple[Array, Array, Array]:
         """Panels' edges in p before they move with q: the Gaussian's, f's and g's."""
-        start = 0.0 if self.mirrored or self.symmetric else -self._reach
+        half = self._folded and (self.mirrored or self.symmetric)
+        start = 0.0 if half else -self._reach
         grid = np.linspace(start, self._reach, math.ceil(self._reach - start) + 1)
         (f, _, ours), (g, _, theirs) = self._edges
         # Half way between two steep points a panel's other end is no nearer to either.
@@ -221,11 +249,11 @@ class Plane:
         return left[0], left[1], (0.5 * slope * w).reshape(len(q), -1)
 
     def _inner(self, q: Array) -> tuple[Array, Array]:
-        """I(q, kappa) + the same for (j, i), shape (len(q), kappas n n), and its size."""
-        n = len(self.f)
+        """I(q, kappa), with that of (j, i) if folded, (len(q), kappas n m); its size."""
+        n, m = len(self.f), len(self._g)
         kappas, half_range = self._kappas, self._half
         count = len(kappas)
-        out, size = np.empty((len(q), count * n * n)), np.empty(len(q))
+        out, size = np.empty((len(q), count * n * m)), np.empty(len(q))
         width = sum(map(len, self._across))
         block = max(1, 40_000 // (width * meshes.NODES * n))
         for i in range(0, len(q), block):
@@ -236,22 +264,23 @@ class Plane:
             p = first - at
             p *= -0.5 * p
             left *= (weight * np.exp((1.0 + half_range) * p))[:, None]
-            rows = out[i : i + block].reshape(len(at), count, n, n)
+            rows = out[i : i + block].reshape(len(at), count, n, m)
             for k, kappa in enumerate(kappas):
                 both = (left * np.exp(kappa * p)[:, None]) @ right.transpose(0, 2, 1)
-                rows[:, k] = both + both.transpose(0, 2, 1)
+                rows[:, k] = both + both.transpose(0, 2, 1) if self._folded else both
             np.abs(left, out=left)
             left *= np.exp(-half_range * p)[:, None]
             whole = left @ np.abs(right).transpose(0, 2, 1)
             size[i : i + block] = whole.max(axis=(1, 2))
-        return out, 2.0 * size
+        return out, 2.0 * size if self._folded else size
 
     @cached_property
     def _outer(self) -> tuple[Array, Array, Array]:
         """Nodes and weights in q, and the inner integral there over kappa."""
         deviation = math.sin(0.5 * self.widest)
         reach = 0.75 * self._reach * math.sqrt(2.0) * deviation
-        low = -reach if self.mirrored else 0.0
+        half = not self.mirrored if self._folded else self.symmetric
+        low = 0.0 if half else -reach
         rungs = graded.rungs(self._steep, reach)
         start = np.concatenate([self._meetings(), rungs, [low, 0.0, reach]])
         start = np.unique(start[(start >= low) & (start <= reach)])
@@ -277,9 +306,9 @@ class Plane:
         return q, w, inner
 
     def __call__(self, t: Array) -> Array:
-        """Return the expectations at angles of shape (m,), shape (m, n, n)."""
+        """Return the expectations at angles, (len(t), len(f), len(g))."""
         q, w, inner = self._outer
-        n = len(self.f)
+        n, m = len(self.f), len(self._g)
         s, c = np.sin(0.5 * t), np.cos(0.5 * t)
         kappas = len(self._kappas)
         y = 2.0 * np.square(np.tan(0.5 * t) / math.tan(0.5 * self.widest)) - 1.0
@@ -287,11 +316,11 @@ class Plane:
         most = DEVIATIONS * float(s.max())
         live = slice(*np.searchsorted(q, [-most, most]).tolist())
         density = w[live] * np.exp(-0.5 * np.square(q[live] / s[:, None]))
-        along = (density @ inner[live]).reshape(len(t), kappas, n * n)
-        halves = 2.0 if self.symmetric and not self.mirrored else 1.0
+        along = (density @ inner[live]).reshape(len(t), kappas, n * m)
+        halves = 2.0 if self.symmetric and not (self._folded and self.mirrored) else 1.0
         over *= halves / (2.0 * np.pi * s * c)[:, None]
         whole = np.einsum("ik,ikj->ij", over, along)
-        return whole.reshape(len(t), n, n)
+        return whole.reshape(len(t), n, m)
 
 
 def _resolved(

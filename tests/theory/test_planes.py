@@ -1,0 +1,51 @@
+"""Slopes of a pair by quadrature in the plane, whatever half of it repeats the other."""
+
+import numpy as np
+import pytest
+
+from theory import activations as act
+from theory import meshes
+from theory.duals import Plane
+from theory.duals._planes import Broken
+
+ANGLES = np.array([1e-6, 0.01, 0.3])
+
+
+def _slope(activation: act.Activation, r: float) -> Broken:
+    slope = activation._scaled(r * r).derivative
+    return Broken(slope._value, slope.kinks, slope._edges)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize(
+    ("activation", "symmetric"),
+    [
+        (act.silu, False),
+        (act.selu, False),
+        (act.log_cosh, True),
+        (act.arctan, True),
+        (act.log_cosh, False),
+    ],
+)
+def test_a_pair_alone_has_the_slope_that_it_has_among_others(
+    activation, symmetric, mirrored
+):
+    r, other = 12.0, 20.0
+    f, g = _slope(activation, r), _slope(activation, other)
+    widest = float(ANGLES.max())
+    among = Plane((f, g), r * other, mirrored, widest)(ANGLES)
+    alone = Plane.of_pair(
+        f, g, r * other, mirrored=mirrored, widest=widest, symmetric=symmetric
+    )(ANGLES)
+    assert alone.shape == (3, 1, 1)
+    # Last coefficients of the panels that either resolves, three of them at most, of
+    # slopes that are r and r' times at most 1.8 (that of SELU) each.
+    size = r * other * 1.8**2
+    error = 2 * 3 * 4.0 * meshes.RESOLVED * size
+    assert np.all(np.abs(alone[:, 0, 0] - among[:, 0, 1]) <= error)
+
+
+def test_a_function_beside_itself_is_folded():
+    f = _slope(act.silu, 5.0)
+    assert Plane.of_pair(f, f, 1.0).g == ()
+    assert Plane.of_pair(f, _slope(act.silu, 6.0), 1.0).g
