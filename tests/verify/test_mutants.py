@@ -285,10 +285,10 @@ def test_the_score_counts_equivalent_mutations_for_neither_side():
 
 @functools.cache
 def planted(file: str) -> tuple[sites.Mutant, ...]:
-    """Return all mutations of a file, none of one that has gone."""
-    path = ROOT / file
-    source = path.read_text(encoding="utf-8") if path.exists() else ""
-    return tuple(sites.mutants_of(source, file))
+    """Return all mutations of a file, none of one that has gone or is left alone."""
+    if not any(file in sites.files(package) for package in sites.PACKAGES):
+        return ()
+    return tuple(sites.mutants_of((ROOT / file).read_text(encoding="utf-8"), file))
 
 
 def in_source(keys: Iterable[str]) -> set[str]:
