@@ -49,3 +49,20 @@ def test_a_function_beside_itself_is_folded():
     f = _slope(act.silu, 5.0)
     assert Plane.of_pair(f, f, 1.0).g == ()
     assert Plane.of_pair(f, _slope(act.silu, 6.0), 1.0).g
+
+
+def test_rounding_beside_an_infinite_slope_is_not_halved_without_end():
+    def f(x):
+        return np.abs(x) ** (1 / 3) + np.tanh(3.7 * x + 0.3)
+
+    def slope(x):
+        # Next to 0 a chord of values, which are rounded, is known to 1e-10 at 1e-18.
+        return np.sign(x) / (3 * np.abs(x) ** (2 / 3)) + 3.7 / np.cosh(3.7 * x + 0.3) ** 2
+
+    a = act.from_function(f, kinks=0.0)
+    plane = Plane((_slope(a, 1.0),), a.variance, noise=0.1 * a.tolerance)
+    assert len(plane._outer[0]) < 20_000
+    known = act.from_function(f, kinks=0.0, derivative=slope).normalized()
+    delta = np.array([1e-3, 1e-8, 1e-12, 1e-15])
+    found = a.normalized().distance_map(delta)
+    np.testing.assert_allclose(found, known.distance_map(delta), rtol=2 * a.tolerance)

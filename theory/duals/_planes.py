@@ -24,6 +24,7 @@ from theory import gaussian, meshes
 from theory._cached import cached_property
 from theory._chebyshev import chebyshev, nodes
 from theory.duals import _graded as graded
+from theory.duals._panels import NEAREST
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -37,6 +38,9 @@ FARTHEST = 37.0
 """Deviations at which anything is looked for: the density is 1e-298 there."""
 FALL = 43.7
 """Logarithms below its maximum at which a function is nothing: to 1e-19."""
+CLOSE = 1e-6
+"""Of q, below which it is small angles alone, down to `NEAREST`, that a panel matters to:
+it may be known to ten times the noise, and to more as its share of those falls."""
 MOST = 4096
 """Panels that one round may leave unresolved: more is noise."""
 
@@ -335,7 +339,7 @@ def _resolved(
     A polynomial of the `_coordinate`. Returns edges and Chebyshev coefficients (panels,
     NODES, components). The size that rounding is measured against is the panel's own, and
     at least `floor` times exp(q^2), which the density of q takes away again. A share
-    `noise` of it is left once halving no longer helps.
+    `noise` of it is left once halving no longer helps, and more nearer to 0 than `CLOSE`.
     """
     n = meshes.NODES
     y, to = nodes(n), chebyshev(n)
@@ -353,7 +357,9 @@ def _resolved(
         tail = np.abs(c[:, -3:]).max(axis=(1, 2))
         narrow = high - low <= meshes.NARROWEST * (1.0 + np.abs(low))
         fine = (tail <= 4.0 * meshes.RESOLVED * scale) | narrow
-        fine |= (tail <= noise * scale) & (tail >= 0.6 * before)
+        far = np.maximum(np.abs(low), np.abs(high))
+        share = np.where(far > CLOSE, 1.0, np.minimum(0.1, far / NEAREST))
+        fine |= (share * tail <= noise * scale) & (tail >= 0.6 * before)
         if np.count_nonzero(~fine) > MOST:
             raise ValueError(
                 "dual: the activation must be smooth between its `kinks`, but"
