@@ -44,9 +44,9 @@ def discrepancy(
         cross = _kernel(f, u, gamma, scales).mean()
         return own - 2.0 * cross + _among(_kernel(u, u, gamma, scales), estimator)
     x, w = (torch.from_numpy(a) for a in np.polynomial.legendre.leggauss(12))
-    # Panels of some two deviations of the narrowest kernel here: 12 nodes are exact.
-    panels = (torch.arange(24, dtype=torch.float64)[:, None] + 0.5 * (x + 1.0)) / 24.0
-    p, weights = panels.flatten(), (w / 48.0).repeat(24)
+    # Panels of at most two deviations of the narrowest kernel here: 12 nodes are exact.
+    panels = (torch.arange(48, dtype=torch.float64)[:, None] + 0.5 * (x + 1.0)) / 48.0
+    p, weights = panels.flatten(), (w / 96.0).repeat(48)
     line = torch.stack([p, 1.0 - p], dim=1)
     cross = (_kernel(f, line, gamma, scales) @ weights).mean()
     # Two uniform numbers are p apart with density 2 (1 - p).
