@@ -57,7 +57,9 @@ def test_rounding_beside_an_infinite_slope_is_not_halved_without_end():
 
     def slope(x):
         # Next to 0 a chord of values, which are rounded, is known to 1e-10 at 1e-18.
-        return np.sign(x) / (3 * np.abs(x) ** (2 / 3)) + 3.7 / np.cosh(3.7 * x + 0.3) ** 2
+        return (
+            np.sign(x) / (3 * np.abs(x) ** (2 / 3)) + 3.7 / np.cosh(3.7 * x + 0.3) ** 2
+        )
 
     a = act.from_function(f, kinks=0.0)
     plane = Plane((_slope(a, 1.0),), a.variance, noise=0.1 * a.tolerance)
