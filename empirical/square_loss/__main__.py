@@ -76,6 +76,11 @@ def _check(options: argparse.Namespace) -> None:
         before.check_used(
             options, {"eps": defaults["eps"]}, f"with `--family {options.family}`"
         )
+    if len(options.labels) < 2:
+        raise ValueError(
+            "`--labels` must name two classes or more, but they are"
+            f" {' '.join(map(str, options.labels)) or 'none'}"
+        )
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
@@ -85,11 +90,6 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.square_loss.study import trained_record
 
     _check(options)
-    if len(options.labels) < 2:
-        raise ValueError(
-            "`--labels` must name two classes or more, but they are"
-            f" {' '.join(map(str, options.labels)) or 'none'}"
-        )
     outputs = 1 if len(options.labels) == 2 else len(options.labels)
     shape = input_shape(options.data, options.side, flat=not options.conv)
     configuration = made(
