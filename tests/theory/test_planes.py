@@ -5,15 +5,10 @@ import pytest
 
 from theory import activations as act
 from theory import meshes
+from theory.activations._engines import slope_of
 from theory.duals import Plane
-from theory.duals._planes import Broken
 
 ANGLES = np.array([1e-6, 0.01, 0.3])
-
-
-def _slope(activation: act.Activation, r: float) -> Broken:
-    slope = activation._scaled(r * r).derivative
-    return Broken(slope._value, slope.kinks, slope._edges)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -31,7 +26,7 @@ def test_a_pair_alone_has_the_slope_that_it_has_among_others(
     activation, symmetric, mirrored
 ):
     r, other = 12.0, 20.0
-    f, g = _slope(activation, r), _slope(activation, other)
+    f, g = (slope_of(activation._scaled(v * v)) for v in (r, other))
     widest = float(ANGLES.max())
     among = Plane((f, g), r * other, mirrored, widest)(ANGLES)
     alone = Plane.of_pair(
@@ -46,9 +41,9 @@ def test_a_pair_alone_has_the_slope_that_it_has_among_others(
 
 
 def test_a_function_beside_itself_is_folded():
-    f = _slope(act.silu, 5.0)
+    f = slope_of(act.silu._scaled(5.0**2))
     assert Plane.of_pair(f, f, 1.0).g == ()
-    assert Plane.of_pair(f, _slope(act.silu, 6.0), 1.0).g
+    assert Plane.of_pair(f, slope_of(act.silu._scaled(6.0**2)), 1.0).g
 
 
 def test_rounding_beside_an_infinite_slope_is_not_halved_without_end():
@@ -62,7 +57,7 @@ def test_rounding_beside_an_infinite_slope_is_not_halved_without_end():
         )
 
     a = act.from_function(f, kinks=0.0)
-    plane = Plane((_slope(a, 1.0),), a.variance, noise=0.1 * a.tolerance)
+    plane = Plane((slope_of(a),), a.variance, noise=0.1 * a.tolerance)
     assert len(plane._outer[0]) < 20_000
     known = act.from_function(f, kinks=0.0, derivative=slope).normalized()
     delta = np.array([1e-3, 1e-8, 1e-12, 1e-15])
