@@ -147,15 +147,13 @@ SLOW = numeric(
 
 def _margins(kind: str, widths: Sequence[int], seed: int = 3) -> Any:
     """A problem whose labels agree with its outputs, or with all but one; none is zero."""
-    for draw in itertools.count():
-        p = problem(widths, 5, seed + 1000 * draw)
-        f = outputs(tensors(p.directions), p.x).detach().numpy()
-        if np.all(f != 0.0):
-            labels = np.where(f > 0.0, 1.0, -1.0)
-            if kind == "one wrong":
-                labels[int(np.argmax(np.abs(f)))] *= -1.0
-            return p, f, labels
-    raise AssertionError
+    draws = (problem(widths, 5, seed + 1000 * draw) for draw in itertools.count())
+    each = ((p, outputs(tensors(p.directions), p.x).detach().numpy()) for p in draws)
+    p, f = next((p, f) for p, f in each if np.all(f != 0.0))
+    labels = np.where(f > 0.0, 1.0, -1.0)
+    if kind == "one wrong":
+        labels[int(np.argmax(np.abs(f)))] *= -1.0
+    return p, f, labels
 
 
 def _measure_exponential(
