@@ -549,6 +549,8 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
         ({"rates": (0.1, float("nan"))}, "`rates` must be positive"),
         ({"rates": (0.1, 0.01)}, "`rates` must increase"),
         ({"held_out": 8}, "`held_out` must lie between"),
+        ({"arm": "batch", "batch": 1}, "`batch` must leave no update with a single"),
+        ({"arm": "batch", "batch": 79}, "`batch` must leave no update with a single"),
         ({"seeds": (0,)}, "none in common"),
         ({"seeds": ()}, "`seeds` must differ from each other, at least one"),
         ({"chosen_by": (1, 1)}, "`chosen_by` must differ from each other"),

@@ -412,6 +412,12 @@ def test_the_decay_is_its_sum():
         ),
         (
             lambda: lengths.correlation_bound_any_length(
+                -act.sign.normalized(), 1.0, 1.0, 0.1, 5
+            ),
+            "correlation_bound_any_length: `activation` must be non-decreasing",
+        ),
+        (
+            lambda: lengths.correlation_bound_any_length(
                 act.gelu.normalized(), 1.0, 1.0, 0.1, 5
             ),
             "correlation_bound_any_length: `activation` must be odd",
@@ -590,3 +596,16 @@ def test_shares_of_nearly_straight_functions_have_their_digits(name, gamma):
 
 def test_shares_of_an_energy_below_float64_are_zero():
     assert lengths.rest_share(act.erf, 1e-120) == 0.0
+
+
+def test_a_sign_is_odd_whatever_it_is_at_zero() -> None:
+    # One layer brings all lengths to one; mu is 1 - 2 / pi.
+    expected = [1.0, 0.5, 0.5 * (1.0 - 0.25 * (1.0 - 2.0 / math.pi))]
+    sign = act.sign.normalized()
+    for value in (-1.0, 0.0, 1.0):
+        own = act.from_function(
+            lambda x, value=value: np.where(x == 0.0, value, np.sign(x)), kinks=(0.0,)
+        )
+        for a in (sign, own):
+            found = lengths.correlation_bound_any_length(a, 9.0, 1.0, 0.5, [0, 1, 2])
+            np.testing.assert_allclose(found, expected, rtol=1e-14)

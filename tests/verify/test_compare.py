@@ -46,6 +46,9 @@ HOLDS, REFUTED, UNDECIDED = Outcome.HOLDS, Outcome.REFUTED, Outcome.UNDECIDED
         (Fraction(1, 3), Fraction(1, 2), REFUTED),
         ("even", "odd", REFUTED),
         (True, True, HOLDS),
+        ((1, [2]), [1, (2,)], HOLDS),
+        (np.float32(0.1), 0.1, REFUTED),
+        ({"a": [np.float32(0.1)]}, {"a": [0.1]}, REFUTED),
     ],
 )
 def test_identical(predicted: object, measured: object, outcome: Outcome) -> None:
@@ -53,6 +56,15 @@ def test_identical(predicted: object, measured: object, outcome: Outcome) -> Non
     assert verdict.outcome is outcome
     assert verdict.unit == "exact"
     assert (verdict.gap == 0.0) == (outcome is HOLDS)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_number_of_float32_is_not_what_it_was_rounded_from(many: bool) -> None:
+    sides = ([np.float32(0.1)], [0.1]) if many else (np.float32(0.1), 0.1)
+    for predicted, measured in (sides, sides[::-1]):
+        verdict = AgreesTo(relative=1e-12).judge(predicted, measured)
+        assert verdict.outcome is REFUTED
+        assert verdict.gap == pytest.approx(float(np.float32(0.1)) / 0.1 - 1.0, rel=1e-6)
 
 
 # All numbers are powers of two, so that the edge itself is exact.

@@ -154,12 +154,13 @@ def correlation_bound_any_length(
 
 def _shaped(who: str, activation: Activation) -> None:
     """Refuse an activation that is seen not to be odd, increasing and concave."""
-    x = np.linspace(0.0, 8.0, 321)
+    # Whatever it is at zero: a sign may be 1 there.
+    x = np.linspace(0.0, 8.0, 321)[1:]
     right, left = np.asarray(activation(x)), np.asarray(activation(-x))
     slack = 1e-9 * float(np.max(np.abs(right)))
     if np.max(np.abs(right + left)) > slack:
         raise ValueError(f"{who}: `activation` must be odd, got {activation.name}.")
-    rise = np.diff(right)
+    rise = np.diff(right, prepend=0.0)
     if np.min(rise) < -slack or np.max(np.diff(rise)) > slack:
         raise ValueError(
             f"{who}: `activation` must be non-decreasing and concave on the right, got"

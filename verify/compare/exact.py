@@ -16,6 +16,7 @@ from verify.compare.outcomes import (
     flatten,
     slack_of,
     small,
+    widened,
 )
 
 
@@ -30,6 +31,7 @@ class Identical:
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Hold when the two are equal, refute otherwise; the worst is the first other."""
         check_finite(predicted=predicted, measured=measured)
+        predicted, measured = widened(predicted), widened(measured)
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
@@ -277,8 +279,8 @@ def _share(difference: Any, allowed: Any) -> float:
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
     # dtype=object keeps mpmath numbers exact until their difference is taken.
-    p = np.atleast_1d(np.asarray(predicted, dtype=object))
-    m = np.atleast_1d(np.asarray(measured, dtype=object))
+    p = np.atleast_1d(np.asarray(widened(predicted), dtype=object))
+    m = np.atleast_1d(np.asarray(widened(measured), dtype=object))
     if p.shape != m.shape and p.size != 1:
         raise ValueError(
             f"compare: `predicted` must have the measurement's shape {m.shape} or be a"

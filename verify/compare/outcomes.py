@@ -156,6 +156,23 @@ def flatten(value: Any) -> list[Any]:
     return [value]
 
 
+def widened(value: Any) -> Any:
+    """Return a side with Python's numbers in place of NumPy's, and lists for tuples.
+
+    Beside a number of float32, NumPy rounds one of Python's to float32 first: it would
+    agree with whatever it was rounded from. In a record both are Python's.
+
+    >>> widened((np.float32(0.5), [np.int8(3)]))
+    [0.5, [3]]
+    """
+    if isinstance(value, list | tuple):
+        return [widened(each) for each in cast("Sequence[Any]", value)]
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {key: widened(each) for key, each in pairs}
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_finite(value: Any) -> bool:
     """Whether a value is of a kind whose equality is known, without NaN and infinity.
 

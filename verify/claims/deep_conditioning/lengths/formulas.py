@@ -84,7 +84,8 @@ def _predict_settled(
 def _measure_settled(
     *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
 ) -> list[Any]:
-    a = _at_length(activation, 0.5)
+    # A sign has one size at every length.
+    a = [1] if activation == "sign" else _at_length(activation, 0.5)
     with mpmath.workprec(integrals.BITS):
         rate = 2 * (1 - mpmath.fsum(v * v for v in a))
         mu = law(activation).mu()
@@ -114,6 +115,8 @@ THM_311 = numeric(
         ),
         # 3e-7 nearer to one than what would take a layer more.
         *grid(activation="tanh", gamma_x=1.662842243, gamma_y=1.0, delta=0.1, depth=40),
+        # One layer settles any length; none is needed where both are settled.
+        *grid(activation="sign", gamma_x=(1.0, 9.0), gamma_y=1.0, delta=0.1, depth=7),
     ),
     predict=_predict_settled,
     measure=_measure_settled,
