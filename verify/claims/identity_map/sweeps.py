@@ -140,6 +140,9 @@ MANY = contrast(
     statement=r"\overline{\cos}(f(x),x)\text{ on patterns: CNN}-\text{FCN}\ge 0.1",
     source=as_read("Section 1 and appendix L, Figures 1 and 40"),
     **stated(0.1),
+    assumptions=(
+        "minibatches in one order for all networks: it counts in no interval",
+    ),
     version=3,
     figure="identity_figure_1",
     uses=("id/Fig38-loss", "id/Fig6-pictures"),
