@@ -411,6 +411,22 @@ def test_networks_that_diverged_have_no_shares():
         assert undefined.any(dim=1).tolist() == [False, True, False]
 
 
+def test_networks_with_a_single_infinite_unit_have_no_shares():
+    given = {"generators": streams(2), "batch": 8, "batches": 2}
+    # One of two logits, of every example.
+    state = start()
+    state[-1][1, 0] = math.inf
+    constant = measures.constant_shares(NET, state, inputs(20), s=[0.7] * 2, **given)
+    assert constant.isnan().all(dim=1).tolist() == [False, True]
+    assert constant.isnan().any(dim=1).tolist() == [False, True]
+    # One of twelve hidden units, of examples of one sign; what is above it as well.
+    state = start()
+    state[0][1, 0, 0] = math.inf
+    dead = measures.dead_shares(NET, state, inputs(20), **given).isnan()
+    assert dead.flatten(1).all(dim=1).tolist() == [False, True]
+    assert dead.flatten(1).any(dim=1).tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("changed", "match"),
     [

@@ -1,10 +1,16 @@
-"""Distances between kinds of networks, beyond those of two seeds of one kind."""
+"""Which networks that copy images are replicates, and distances between their kinds."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from empirical.testbed.records import Draw, Draws, RunRecord
+from verify.claims.identity_map._runs import NETWORKS
 from verify.claims.identity_map.distances import beside, distance, excess, pseudo
+from verify.claims.identity_map.sweeps import COLOUR_FCN
 from verify.compare import Contrast, EffectWithin, Outcome
+from verify.trained import Run, given
 
 
 def outputs(
@@ -82,3 +88,35 @@ def test_artefacts_are_the_part_off_the_plane() -> None:
 
 def _generators(count: int) -> list[np.random.Generator]:
     return [np.random.default_rng([7, k]) for k in range(count)]
+
+
+def copied(
+    name: str, constant: dict[int, tuple[float, float]]
+) -> tuple[Run, RunRecord]:
+    """Return the networks of two images, by seed their cosines with the training image."""
+    draws = [
+        Draw(
+            keys={"labels": [image], "seed": seed},
+            status="finished",
+            facts={"final_loss": 0.01},
+            arrays={
+                "losses": np.array([1.0, 0.01]),
+                "heatmap/constant": np.array([[cosines[image], 1.0]]),
+            },
+        )
+        for image in (0, 1)
+        for seed, cosines in constant.items()
+    ]
+    made = RunRecord(configuration={"name": name}, schema=1, device="cpu", code="")
+    made = replace(made, facts={"heatmap": {"rhos": [0.0, 1.0]}}, draws=Draws(draws))
+    return Run(NETWORKS, name, "small"), made
+
+
+def test_networks_of_one_start_are_one_replicate_whatever_their_images() -> None:
+    shallow = copied("colour-fcn-1", {0: (0.1, 0.3), 1: (0.5, 0.7)})
+    deep = copied("colour-fcn-4", {0: (0.9, 0.7), 1: (1.0, 0.8)})
+    assert COLOUR_FCN.measure is not None
+    with given(dict([shallow, deep])):
+        found = COLOUR_FCN.measure(scale="small")
+    assert found.treated == pytest.approx([0.8, 0.9], rel=1e-12)
+    assert found.baseline == pytest.approx([0.2, 0.6], rel=1e-12)

@@ -142,6 +142,23 @@ def test_a_spread_is_that_of_each_seed() -> None:
         assert (found.treated - found.baseline).tolist() == pytest.approx([0.1] * 4)
 
 
+def test_rest_is_compared_before_either_rate_falls() -> None:
+    # Of 1,200 epochs; the rate of those with decay falls after 720.
+    epochs = np.array([0.0, 700.0, 800.0, 1200.0])
+    found: dict[Run, RunRecord] = {}
+    for family, residuals in (("wn", (1, 0.4, 0.4, 0.4)), ("wn-decay", (1, 0.1, 0, 0))):
+        draws = [network(0.1, seed) for seed in range(3)]
+        layers = np.stack([np.array(residuals), np.zeros(4)], axis=1)
+        draws = [replace(d, arrays={**d.arrays, "residual": layers}) for d in draws]
+        run, made = record(family, draws)
+        found[run] = replace(made, arrays={"epochs": epochs})
+    assert ends.REST.measure is not None
+    with given(found):
+        effect = ends.REST.measure(scale="small", data="mnist")
+    assert effect.treated == pytest.approx(np.log10([0.4] * 3), rel=1e-12)
+    assert effect.baseline == pytest.approx(np.log10([0.1] * 3), rel=1e-12)
+
+
 def test_a_scale_that_falls_on_its_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     case: Any = {"widths": [3, 1], "examples": 1, "seed": 0, "weight_decay": 0.0}
     path = {"rho": np.array([0.1, 0.2, 0.15, 0.3]), "equilibrium": np.ones(4)}

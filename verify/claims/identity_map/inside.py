@@ -108,6 +108,7 @@ BOUNDARY = _full(
     **stated(math.log(2.0)),
     assumptions=(
         "28 x 28, 32 channels, no biases, one network for each of ten digits",
+        "one start for all ten digits: the interval is over digits, not over starts",
     ),
 )
 

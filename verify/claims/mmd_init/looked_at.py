@@ -276,6 +276,7 @@ STARTS = closed(
     cases=grid(kind=("he", "xavier"), uniform=(False, True)),
     twin=_plain_start,
     measure=_found_start,
+    compare=SUMS,
 )
 
 
@@ -365,6 +366,7 @@ FOUND = closed(
     cases=grid(leave=(False, True), grace=(0, 1, 3)),
     twin=_plain_found,
     measure=_found_found,
+    compare=SUMS,
     uses=("mmd/ds",),
 )
 
@@ -413,5 +415,6 @@ TOLD = closed(
     cases=grid(on_degenerate=("warn", "stop", "record"), grace=(0, 1)),
     twin=_plain_told,
     measure=_found_told,
+    compare=SUMS,
     uses=("mmd/degenerate-found",),
 )

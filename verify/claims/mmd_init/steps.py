@@ -18,7 +18,15 @@ from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import SUMS, closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    UPDATES,
+    closed,
+    drawn_into,
+    normal,
+    sketch,
+    stacked,
+)
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
 from verify.compare import Identical
@@ -406,6 +414,7 @@ MODULE = closed(
     cases=grid(inputs=("module", "stack")),
     twin=_plain_module,
     measure=_found_module,
+    compare=UPDATES,
     uses=("mmd/eq11-steps",),
 )
 

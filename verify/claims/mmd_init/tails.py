@@ -91,7 +91,11 @@ PRINTED = numeric(
     predict=_bound,
     measure=_measure_tail,
     compare=AtMost(),
-    must_refute=mistake(_HALF, then=lambda bound: bound**4),
+    must_refute=mistake(
+        f"The factor m in both branches, and {_HALF}",
+        form="sharp",
+        then=lambda bound: bound**4,
+    ),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
     figure="mmd_vacuous_tail",

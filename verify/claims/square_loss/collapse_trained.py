@@ -20,6 +20,7 @@ from verify.claims.square_loss._runs import (
     NOISE,
     NORMALISED,
     ON_COLOURS,
+    RATES,
     Measure,
     Start,
     alone,
@@ -129,6 +130,7 @@ TRAINED = (
         unit="decades",
         source=ours("Section 2.1"),
         runs=looks(DECAYED, NORMALISED),
+        assumptions=RATES,
         larger=ON_COLOURS,
     ),
     _claim(

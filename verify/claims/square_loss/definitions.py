@@ -15,7 +15,7 @@ from empirical.square_loss.classifiers import classifier
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.training import held_out_outputs, normalised_outputs
 from verify.claim import Case, grid
-from verify.claims._twins import Array, closed, normal, sketch
+from verify.claims._twins import SUMS, Array, closed, normal, sketch
 from verify.claims.square_loss.steps import FAMILIES, drawn, plain, stacked, targets
 from verify.compare import AgreesTo
 
@@ -457,4 +457,5 @@ HELD_OUT = closed(
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_held_out,
     measure=_found_held_out,
+    compare=SUMS,
 )

@@ -19,6 +19,7 @@ from verify.claims.square_loss._runs import (
     NEITHER,
     NORMALISED,
     ON_COLOURS,
+    RATES,
     alone,
     between,
     configuration,
@@ -75,6 +76,7 @@ LEAST_NORM = trained(
 LOWERED = effect(
     id="sl/abs-decay",
     runs=looks(DECAYED, NORMALISED),
+    assumptions=RATES,
     larger=ON_COLOURS,
     items=("MinNormFlow",),
     title="From a large start, weight decay lowers the norm at which networks interpolate",
@@ -98,6 +100,7 @@ def _peaks(found: Draws) -> Array:
 OVERSHOOT = effect(
     id="sl/obs1-trained",
     runs=looks(DECAYED, NORMALISED),
+    assumptions=RATES,
     larger=ON_COLOURS,
     items=("Obs1", "ExpA"),
     title="From a small start, experiment A's norm overshoots its final value",
@@ -178,6 +181,7 @@ def _by_decay(found: Draws) -> Array:
 DECAY_ERROR = effect(
     id="sl/obs3-decay",
     runs=looks(DECAYED, NORMALISED),
+    assumptions=RATES,
     larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
     title="From a large start, networks that decay has made smaller have lower test error",
@@ -367,10 +371,24 @@ AUTOTUNING_DEEP = effect(
 # --- rest -----------------------------------------------------------------------------
 
 
-@between(("wn", 0), ("wn-decay", 0))
-def _residuals(found: Draws) -> Array:
-    """Log10 of the largest residual r_k over the error, without decay and with it."""
-    return np.log10(last(found, "residual").max(axis=1))
+def _residuals(*, scale: str, data: str) -> Contrast:
+    """Log10 of the largest residual r_k over the error, without decay and with it.
+
+    At the last epoch that both records have from before the rates of either fall.
+    """
+    families = ("wn", "wn-decay")
+    recipes = [configuration(f, scale, data).recipe for f in families]
+    falls = min(r.epochs * min(r.schedule, default=1.0) for r in recipes)
+    epochs = [run(f, scale, data).series("epochs") for f in families]
+    shared = np.intersect1d(epochs[0], epochs[1])
+    at = shared[shared <= falls].max()
+    found = learnt(*((f, 0) for f in families), scale=scale, data=data)
+    return Contrast(
+        *(
+            np.log10(draws.series("residual")[:, each == at].max(axis=(1, 2)))
+            for draws, each in zip(found, epochs, strict=True)
+        )
+    )
 
 
 REST = effect(
@@ -378,11 +396,18 @@ REST = effect(
     runs=looks("wn", "wn-decay"),
     items=("Eq6", "Sing"),
     title="With decay the directions come to rest; without decay only the errors vanish",
-    statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
+    statement=(
+        r"\max_kr_k/\|e\|\text{ at one rate: without decay}\ge3\times\text{with it}"
+    ),
     measure=_residuals,
     least=math.log10(3.0),
     unit="decades",
     source=as_read("Equation 6 and the singular case below it"),
-    version=2,
+    version=3,
     uses=("sl/sing",),
+    finding=(
+        "It was first asked of the end, when the rate of the networks with decay has fallen"
+        " and that of the others has not: a rate that falls lets directions come to rest"
+        " without decay, too, near kinks. Changed after the networks were seen."
+    ),
 )

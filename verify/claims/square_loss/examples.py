@@ -9,7 +9,7 @@ from empirical import data
 from empirical.square_loss.problems import problem
 from empirical.square_loss.recipes import recorded_epochs
 from verify.claim import grid
-from verify.claims._twins import Array, closed, sketch
+from verify.claims._twins import SUMS, Array, closed, sketch
 from verify.compare import Identical
 
 # --- examples and times -----------------------------------------------------------------
@@ -76,6 +76,7 @@ PROBLEM = closed(
     ),
     twin=_plain_problem,
     measure=_found_problem,
+    compare=SUMS,
 )
 
 

@@ -16,7 +16,7 @@ from empirical.square_loss.training import Trained, train
 from verify.claim import Case
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import UPDATES, closed, drawn_into, normal, orders, sketch
 
 _RATES = (0.02, 0.045)
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
@@ -323,6 +323,7 @@ STEPS = closed(
     cases=(*_cases(), *_stopped()),
     twin=_plain_steps,
     measure=_stacked_steps,
+    compare=UPDATES,
     uses=("sl/expA-times", "id/B1-norms"),
     version=2,
 )
@@ -418,5 +419,6 @@ ENDS = closed(
     cases=({}, {"after": 4}),
     twin=_plain_ends,
     measure=_found_ends,
+    compare=UPDATES,
     uses=("sl/expA-steps",),
 )

@@ -22,6 +22,7 @@ from verify.claims.square_loss._runs import (
     NOISE,
     NORMALISED,
     ON_COLOURS,
+    RATES,
     Start,
     alone,
     draws,
@@ -183,6 +184,7 @@ def _forgetting(*, scale: str, data: str, without: str) -> Contrast:
 INITIAL = effect(
     id="sl/init",
     runs=looks(DECAYED, NORMALISED, NEITHER),
+    assumptions=RATES,
     items=("Init", "Lemma1"),
     title=(
         "Networks forget their initial scale more with normalisation and decay than without"

@@ -25,7 +25,7 @@ from empirical.testbed.stack import Params, Stack
 from verify.claim import grid
 from verify.claims._predictors import unlike
 from verify.claims._resumed import resumed
-from verify.claims._twins import Array, closed
+from verify.claims._twins import UPDATES, Array, closed
 from verify.claims.deep_conditioning.activations.named import moments
 from verify.compare import AgreesTo
 
@@ -476,6 +476,7 @@ RUNS = closed(
     cases=grid(every=(1, 5)),
     twin=_plain_runs,
     measure=_found_runs,
+    compare=UPDATES,
 )
 
 
@@ -541,6 +542,7 @@ LEFT = closed(
     cases=grid(after=(2, 6)),
     twin=_plain_left,
     measure=_found_left,
+    compare=UPDATES,
     uses=("dc/thmE.8-diverged",),
 )
 

@@ -17,7 +17,7 @@ from empirical.conditioning.widths import error_slope
 from empirical.data.inputs import pair_inputs, unit_rows
 from empirical.randomness import numpy_generator
 from verify.claim import grid
-from verify.claims._twins import Array, closed, sketch
+from verify.claims._twins import SUMS, Array, closed, sketch
 from verify.compare import AgreesTo
 
 _SEED = 7
@@ -79,6 +79,7 @@ DIGITS = closed(
     ),
     twin=_plain_digits,
     measure=_found_digits,
+    compare=SUMS,
     uses=("dc/asmA-rows",),
 )
 

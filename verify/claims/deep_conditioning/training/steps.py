@@ -26,7 +26,7 @@ from empirical.testbed.supervised import Classify
 from verify.claim import Case, grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import UPDATES, closed, drawn_into, normal, orders, sketch
 from verify.compare import AgreesTo
 
 _RATES = (0.02, 0.01)
@@ -292,6 +292,7 @@ STEPS = closed(
     cases=_ARMS,
     twin=_plain_steps,
     measure=_found_steps,
+    compare=UPDATES,
 )
 
 # --- condition numbers ------------------------------------------------------------------
