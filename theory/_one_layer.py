@@ -14,6 +14,7 @@ from theory.activations.function import EVEN, ODD
 from theory.duals import ArcCosine, Truncated
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 def values(
@@ -29,6 +30,7 @@ def values(
     """
     base, _, shift = split(activation)  # whose own engine knows more than a multiple's
     activation = (activation if shift else base)._near_one()
+    scale = split(activation)[1]
     e, total = pair(activation, activation), activation.second_moment
     negative = rho < 0.0
     distance = e.distance(from_one(parity, rho, d)) / total
@@ -36,6 +38,12 @@ def values(
     # Close to one, and to minus one where that is its image, distances are accurate.
     sign = np.where(negative, float(parity), 1.0)
     f = np.where((d < 0.25) & (sign != 0.0), sign * (1.0 - distance), f)
+    mirrored, away = np.full(d.shape, parity != 0), apart(activation)
+    if away:
+        beyond = e.distance(d) / total + away
+        f = np.where(negative & (d < 0.25), beyond - 1.0, f)
+        mirrored = negative & (f < 0.0)
+        distance = np.where(mirrored, beyond, distance)
     d_one = activation.derivative_second_moment
     p = np.zeros_like(d) if product is None else product
     if product is None and d_one > 0.0 and math.isfinite(d_one / total):
@@ -48,15 +56,18 @@ def values(
         if far.size:
             value, slope = engine.opposite(d[far])
             if shift:
-                _, scale, shift = split(activation)
+                shift = split(activation)[2]
                 value = scale * scale * value + shift * (
                     shift + 2.0 * scale * base.mean
                 )
                 slope *= scale * scale
             f[far] = value / total
+            if not parity:
+                lost = engine.beyond(d[far]) * (scale * scale / total)
+                distance[far] = np.where(mirrored[far], distance[far], lost)
             if math.isfinite(d_one / total):
                 p[far] = slope / d_one
-    return f, nearer(parity, f, distance), p
+    return f, nearer(mirrored, f, distance), p
 
 
 def from_one(parity: int, rho: Array, d: Array) -> Array:
@@ -64,9 +75,21 @@ def from_one(parity: int, rho: Array, d: Array) -> Array:
     return d if parity else np.where(rho < 0.0, 2.0 - d, d)
 
 
-def nearer(parity: int, f: Array, distance: Array) -> Array:
-    """1 - |f| from 1 - f; of odd and even maps that of the mirror image is given."""
-    return distance if parity else np.where(f < 0.0, 1.0 + f, distance)
+def nearer(mirrored: Mask, f: Array, distance: Array) -> Array:
+    """1 - |f| from 1 - f; where `mirrored` that is given, of odd and even maps e.g."""
+    return np.where(~mirrored & (f < 0.0), 1.0 + f, distance)
+
+
+@lru_cache(maxsize=256)
+def apart(activation: Activation) -> float:
+    """1 + f at rho = -1 of an odd function that is shifted, 0 of any other one.
+
+    The distance from -1 exceeds that of the mirror image from 1 by as much.
+    """
+    base, _, shift = split(activation)
+    if not shift or parity_of(base) != -1:
+        return 0.0
+    return 2.0 * shift * shift / activation.second_moment
 
 
 def beside(sign: Array, d: Array, share: float, rest: float) -> tuple[Array, Array]:
@@ -88,7 +111,9 @@ def parity_of(activation: Activation, reach: float = 20.0, unit: float = 4.0) ->
     Of a callable it is not known: by its values up to the `reach`, on every panel that
     resolves it, to rounding of what it is for arguments of this size, or up to a `unit`.
     """
-    parity = activation.parity
+    parity, (base, _, shift) = activation.parity, split(activation)
+    if shift and base.parity == ODD:
+        return 0  # however small the shift
     if parity is None:
         edges = np.abs(activation._edges(reach))
         # Nodes of panels, between their ends: a jump has no value there.

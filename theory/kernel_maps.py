@@ -47,8 +47,9 @@ def nngp_map(
         sends small correlations to their squares or cubes, or with one of less than a
         hundredth of the energy, 1e-13 of the diagonal; where a mean takes the kernel
         through zero, 1e-15, and where it is so small that the kernel falls below a
-        thousandth, 1e-14. With biases the distance from -1 is known to 1e-16: variances
-        of a million magnify that, and of it `sign` and `step` take the root, 1e-8.
+        thousandth, 1e-14. With biases the distance from -1 is known to 1e-16, after odd
+        activations alone to 1e-14 of itself: variances of a million magnify that, and of
+        it `sign` and `step` take the root, 1e-8.
 
     Raises
     ------

@@ -96,6 +96,36 @@ def test_maps_with_hardly_a_linear_part_are_exact_beside_their_diagonal(b, depth
             )
 
 
+@pytest.mark.parametrize("depth", [3, 10])
+@pytest.mark.parametrize("b", [-0.99, -0.999, -0.99999, -1.001])
+def test_opposite_inputs_of_nearly_even_functions_keep_their_distance(b, depth):
+    """What is odd of the energy was a difference: 1e-11 off after ten layers."""
+    a = act.leaky_relu(b).normalized()
+    step = functools.partial(_below, mpmath.mpf(b))
+    for rho in (-1.0, -1 + 2.0**-53, -1 + 1e-12, -1 + 1e-6):
+        true = _recursion(step, rho, depth)[0]
+        # A few roundings of each layer, which the next magnify by pi / (pi - 2) at most.
+        assert abs(kernels.nngp_map(rho, a, depth) - true) <= 1e-13
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("bias", [0.3, 0.5, 0.9, 1.1])
+@pytest.mark.parametrize("rho", [-1.0, -1 + 1e-9])
+def test_jumps_beside_large_biases_keep_the_digits_of_opposite_inputs(
+    rho, bias, layers
+):
+    """Where f(-1) > 0 the root was that of 2 less a rounded distance: 1e-10 off."""
+    start = 1e-18
+    with mpmath.workdps(50):
+        weight, b = mpmath.mpf(0.1), mpmath.mpf(bias)
+        r = (mpmath.mpf(rho) + mpmath.mpf(start)) / (1 + mpmath.mpf(start))
+        for _ in range(layers):
+            k = weight * (1 - 2 * mpmath.acos(r) / mpmath.pi) + b
+            r = k / (weight + b)
+    network = [kernels.Layer(act.sign, 0.1, bias)] * layers
+    assert abs(kernels.nngp_map(rho, network, bias_var=start) - k) <= 2e-15
+
+
 @pytest.mark.parametrize("name", ["step", "sign"])
 @pytest.mark.parametrize("bias", [1e-16, 1e-12, 1e-4])
 def test_jumps_keep_the_digits_of_opposite_rows_beside_a_bias(name, bias):
@@ -108,6 +138,42 @@ def test_jumps_keep_the_digits_of_opposite_rows_beside_a_bias(name, bias):
     matrix = kernels.nngp([[1.0, 0.0], [-1.0, 0.0]], a, 1, bias_var=bias)
     for found in (matrix[0, 1], kernels.nngp_map(-1.0, a, 1, bias_var=bias)):
         assert abs(found - k) < 1e-15
+
+
+@pytest.mark.parametrize("last", ["sign", "step"])
+@pytest.mark.parametrize("bias", [1e-30, 1e-22, 1e-15, 1e-8, 1e-4])
+@pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
+def test_jumps_keep_the_digits_of_odd_layers_with_biases_below(weight, bias, last):
+    """Of 1 + f, a difference, the root was 2e-8 off at a bias of 1e-18."""
+    rho = np.array([-1.0, -1 + 2.0**-53, -1 + 1e-12, -1 + 1e-5, -0.9, -0.3])
+    layer = kernels.Layer(act.sin, weight, bias)
+    with mpmath.workdps(60):
+        own, both = mpmath.mpf(1), [mpmath.mpf(float(r)) for r in rho]
+        for depth in range(1, 6):
+            size = weight * mpmath.exp(-own)
+            both = [size * mpmath.sinh(k) + mpmath.mpf(bias) for k in both]
+            own = size * mpmath.sinh(own) + mpmath.mpf(bias)
+            found = kernels.nngp_map(rho, [layer] * depth + [getattr(act, last)])
+            for k, r in zip(found, both, strict=True):
+                angle = mpmath.acos(r / own)
+                true = 1 - 2 * angle / mpmath.pi if last == "sign" else None
+                true = (1 - angle / mpmath.pi) / 2 if true is None else true
+                # 1 + f to a few roundings a layer, of which the root is halved.
+                assert abs(k - true) <= 2e-15
+
+
+@pytest.mark.parametrize("jumps", [1, 2, 4])
+@pytest.mark.parametrize("bias", [1e-25, 1e-21])
+def test_rows_that_are_nearly_opposite_beside_a_bias_meet_several_jumps(bias, jumps):
+    """The tables' root is one of one jump: 0.01 off after four."""
+    with mpmath.workdps(60):
+        b = mpmath.mpf(bias)
+        r = (b - 1) / (1 + b)
+        for _ in range(jumps):
+            r = (1 - 2 * mpmath.acos(r) / mpmath.pi + b) / (1 + b)
+        true = 0.5 - mpmath.acos(r) / (2 * mpmath.pi) + b
+    network = [act.sign] * jumps + [act.step]
+    assert abs(kernels.nngp_map(-1.0, network, bias_var=bias) - true) <= 2e-15
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7])

@@ -22,7 +22,7 @@ from theory import gaussian
 from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation
-from theory.activations._engines import waves
+from theory.activations._engines import parity_at, slope_of, waves
 from theory.activations.affine import split
 from theory.duals import Spectrum
 from theory.duals._panels import LAYER
@@ -78,8 +78,7 @@ def _slope(activation: Activation, v: float) -> Broken:
 
     Panels far out matter to the longer row alone.
     """
-    df = activation._scaled(v * v).derivative
-    return Broken(df._value, df.kinks, lru_cache(maxsize=8)(df._edges))
+    return slope_of(activation._scaled(v * v))
 
 
 @lru_cache(maxsize=4)
@@ -104,11 +103,7 @@ def integrals(
     both = np.array([r, other])
     z, w = rule_of(activation, both, mirrored=True)
     left, right = activation._value(r * z), activation._value(sign * other * z)
-    # Even or odd at either length.
-    symmetric = any(
-        all(np.array_equal(v, turn * v[::-1]) for v in (left, right))
-        for turn in (1.0, -1.0)
-    )
+    symmetric = parity_at(activation._value, both[:, None] * z) is not None
     left -= w @ left
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)

@@ -46,6 +46,7 @@ class Family:
     parity: int
     centred: bool
     tangent: bool  # whether slopes are square integrable
+    opposed: bool
     less: Array
     # Of four tables, `minus_one`, linear part less one and growth, each (n, ...).
     coefficients: tuple[Array, ...]
@@ -56,10 +57,13 @@ class Family:
         n = _nodes(interval)
         maps = [DepthMap.of_layer(at(log)) for log in interval.nodes(n).tolist()]
         exact = [m.exact for m in maps]
-        alike = {(e.parity, e.centred, math.isfinite(e.growth)) for e in exact}
+        alike = {
+            (e.parity, e.centred, math.isfinite(e.growth), m.opposed)
+            for e, m in zip(exact, maps, strict=True)
+        }
         if len(alike) > 1:
             return None
-        ((parity, centred, finite),) = alike
+        ((parity, centred, finite, opposed),) = alike
         tables = [np.array([m.tables[k] for m in maps]) for k in range(4)]
         tables += [np.array([m.minus_one for m in maps])]
         ends = [[math.expm1(e.decay), e.growth if finite else 0.0] for e in exact]
@@ -75,7 +79,7 @@ class Family:
                 return None
         to = chebyshev(n)
         found = tuple(np.tensordot(to, values, axes=1) for values in tables)
-        return cls(interval, parity, centred, finite, less, found)
+        return cls(interval, parity, centred, finite, opposed, less, found)
 
     def at(self, activation: Activation, log: float) -> DepthMap:
         """Return the tables of the layer's activation at a log length."""
@@ -93,7 +97,8 @@ class Family:
         )
         pinned(tables, self.less, exact)
         one, two, three, four = (float(v) for v in ends)
-        return DepthMap(exact, tuple(tables), self.less, (one, two, three, four))
+        end = (one, two, three, four)
+        return DepthMap(exact, tuple(tables), self.less, end, self.opposed)
 
 
 def _nodes(interval: Interval) -> int:

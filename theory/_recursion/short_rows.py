@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._recursion.tangents import slopes_at_zero
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
 
@@ -53,17 +54,12 @@ def sides(activation: Activation) -> tuple[Side, ...]:
         return ()
     if float(base._value(np.zeros(1))[0]) != 0.0:
         return ()
-    kinks = list(zip(base.kinks, base.jumps, strict=True))
-    out: list[Side] = []
-    for sign in (1.0, -1.0):
-        inner = sum(a for c, a in kinks if c < 0.0 or (c == 0.0 and sign > 0.0))
-        beyond = [(abs(c), a) for c, a in kinks if sign * c > 0.0]
+    kinks, out = list(zip(base.kinks, base.jumps, strict=True)), list[Side]()
+    left, right = slopes_at_zero(activation)
+    for sign, slope in ((1.0, right), (-1.0, left)):
+        beyond = [(abs(c), scale * a) for c, a in kinks if sign * c > 0.0]
         out.append(
-            Side(
-                scale * sign * (base._far_left + inner),
-                tuple(c for c, _ in beyond),
-                tuple(scale * a for _, a in beyond),
-            )
+            Side(sign * slope, tuple(c for c, _ in beyond), tuple(a for _, a in beyond))
         )
     return tuple(out) if any(s.slope and s.kinks for s in out) else ()
 

@@ -45,10 +45,16 @@ def straight(activation: Activation) -> float:
 
 
 @lru_cache(maxsize=64)
+def slopes_at_zero(activation: Activation) -> tuple[float, float]:
+    """Return the slopes on the left of zero and on the right, of s that vanishes there."""
+    x, (values, *_) = _beside(activation)
+    return float(values[-1, 0] / x[0]), float(values[-1, -1] / x[-1])
+
+
+@lru_cache(maxsize=64)
 def tangent(activation: Activation) -> Activation:
     """Return what is linear on both sides of zero, and `straight` rows take for s."""
-    x, (values, *_) = _beside(activation)
-    left, right = (float(values[-1, k] / x[k]) for k in (0, -1))
+    left, right = slopes_at_zero(activation)
     if not (left or right):
         return activation  # says itself that nothing is left
     if left == right:

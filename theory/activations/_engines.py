@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,11 +81,16 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     )
 
 
+def rounding_of(a: Any) -> float:
+    """Return what rounding of values makes of the deviation, as a share of it."""
+    noise = EPS * abs(a.mean)
+    return noise / math.sqrt(a.variance) if a.variance else math.inf if noise else 0.0
+
+
 def _require_digits(a: Any) -> None:
     """Raise where what varies is rounding of the values, which no panel resolves."""
-    noise = EPS * abs(a.mean)
-    if a.rounded and noise > ROUNDING * a.tolerance * math.sqrt(a.variance):
-        share = noise / math.sqrt(a.variance) if a.variance else math.inf
+    share = rounding_of(a)
+    if a.rounded and share > ROUNDING * a.tolerance:
         raise ValueError(
             f"{a.name}.dual: the activation must vary more beside its mean, or rounding"
             f" leaves its covariance with an error of {share:.1g}. Give the part that"
@@ -136,9 +142,9 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
 
 
 def slope_of(a: Any) -> duals.Broken:
-    """Return s' with its kinks and the edges of its panels."""
+    """Return s' with its kinks and the edges of its panels, which are kept."""
     slope = a.derivative
-    return duals.Broken(slope._value, a.kinks, slope._edges)
+    return duals.Broken(slope._value, a.kinks, lru_cache(maxsize=8)(slope._edges))
 
 
 def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
@@ -158,10 +164,10 @@ def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
 
 def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
+    each = (a,) if a == b else (a, b)
     found = waves(a, b)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
-    each = (a,) if a == b else (a, b)
     f = [slope_of(h) for h in each]
     panels = max(h.panels(RULE) for h in f)
     if panels > PANELS:

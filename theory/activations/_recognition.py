@@ -8,14 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from theory.activations._engines import rounding_of
 from theory.activations._octaves import Octaves
 from theory.activations.piecewise import PiecewisePolynomial
 from theory.meshes import RESOLVED, Mesh
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
-
-EPS = float(np.finfo(np.float64).eps)
 
 WIDEST = 1e4
 """Deviation of the widest Gaussian within whose reach the pieces are linear."""
@@ -80,7 +79,7 @@ def _blurred(a: PiecewisePolynomial, octaves: Octaves) -> bool:
     """Whether rounding of values that hardly vary moves a kink that was found in them."""
     if not a.m or set(a.kinks) <= set(octaves.named):
         return False
-    return EPS * abs(a.mean) > 5.0 * octaves.noise * math.sqrt(a.variance)
+    return rounding_of(a) > 5.0 * octaves.noise
 
 
 def _is_polynomial(mesh: Mesh, degree: int) -> bool:

@@ -21,7 +21,11 @@ NODES = 20
 
 SEEN = 12.0
 """Deviations within which a mesh resolves f, however quick: beyond, a Gaussian of its width
-leaves nothing."""
+leaves nothing,"""
+
+TRUSTED = 6.0
+"""and those within which it does to rounding: the error of f may be 1e-18 over the root of
+the density, and of what is flat up to a kink all of a moment lies beyond."""
 
 ROUNDED, DISTINCT = 2.0**10, 2.0**43
 """Distance from zero over the width of panels whose nodes are rounded, and may be one."""
@@ -130,13 +134,41 @@ class Differentiated:
     def __call__(self, x: Array, *, within: float = DEVIATIONS) -> Array:
         """Return the derivative at x; beyond so many deviations from a wider mesh."""
         x = np.asarray(x, dtype=np.float64)
-        farthest = float(np.abs(x).max(initial=0.0))
-        own = farthest <= within * self.sigma
-        mesh = self.octaves.at(self.sigma if own else farthest / SEEN)
         flat, out = x.ravel(), np.empty(x.size)
-        for i in range(0, x.size, BLOCK):
-            out[i : i + BLOCK] = self._read(*self._table(mesh)[:2], flat[i : i + BLOCK])
+        size = np.abs(flat)
+        farthest = float(size.max(initial=0.0))
+        if farthest > within * self.sigma:
+            self._from(self.octaves.at(farthest / SEEN), flat, out)
+            return out.reshape(x.shape)
+        own = self.octaves.at(self.sigma)
+        self._from(own, flat, out)
+        far = np.flatnonzero(
+            (size > TRUSTED * self.sigma) & ~self._on_chords(own, flat)
+        )
+        if len(far):
+            try:
+                wide = self.octaves.at(farthest / TRUSTED)
+            except ValueError:  # what no wider mesh resolves
+                return out.reshape(x.shape)
+            beyond = np.empty(len(far))
+            self._from(wide, flat[far], beyond)
+            out[far] = beyond
         return out.reshape(x.shape)
+
+    def _from(self, mesh: Mesh, x: Array, out: Array) -> None:
+        """Write the derivative at x by a mesh."""
+        edges, table, _ = self._table(mesh)
+        for i in range(0, x.size, BLOCK):
+            out[i : i + BLOCK] = self._read(edges, table, x[i : i + BLOCK])
+
+    def _on_chords(self, mesh: Mesh, x: Array) -> npt.NDArray[np.bool_]:
+        """Which x lie where a chord is taken: a moment has its own part of these."""
+        edges, _, chords = self._table(mesh)
+        out = np.zeros(x.shape, dtype=bool)
+        for c, side in chords:
+            k = int(np.searchsorted(edges, c)) - (side < 0.0)
+            out |= (x >= edges[k]) & (x <= edges[k + 1])
+        return out
 
     @staticmethod
     def _read(edges: Array, table: Array, x: Array) -> Array:

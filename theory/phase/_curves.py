@@ -211,12 +211,9 @@ class Moments:
         def function(q: Array) -> Array:
             high = float(q.max())
             try:
-                self.at(high)  # complains about what is not resolved
+                at = self.at(high)  # complains about what is not resolved
                 if of == "slope":
-                    # Panels on which slopes are known out there; short ones lose digits.
-                    most = max(high, 1.0)
-                    f = self.at(most).derivative
-                    return together(f, np.sqrt(q / most))[0] / most
+                    return together(at.derivative, np.sqrt(q / high))[0] / high
                 found = together(self.activation, np.sqrt(q), slope=of != "value")
                 return found[int(of == "size")]
             except TooLarge:
