@@ -552,6 +552,9 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
         ({"seeds": (0,)}, "none in common"),
         ({"seeds": ()}, "`seeds` must differ from each other, at least one"),
         ({"chosen_by": (1, 1)}, "`chosen_by` must differ from each other"),
+        ({"arm": "batch", "batch": 1}, "`batch` must leave no update of a single"),
+        ({"arm": "batch", "per_class": 4, "held_out": 2, "batch": 13}, "of 40 images"),
+        ({"arm": "batch", "per_class": 4, "held_out": 2, "batch": 19}, "of 20 images"),
         ({"fault": "x"}, "`fault` must be one of slow"),
     ],
 )
