@@ -18,6 +18,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from empirical.testbed.ending import counted
 from empirical.testbed.faults import FAULTS
 from verify import calibrated as keeping
 from verify import command, ledger, paths
@@ -248,7 +249,8 @@ def _tried(
     entries: Sequence[Entry], options: argparse.Namespace, here: Place
 ) -> tuple[Row, ...]:
     assert here.folder is not None
-    command.complain(f"{len(entries)} claims, {here.fault or f'draw {here.redraw}'}")
+    claims = counted(len(entries), "claim")
+    command.complain(f"{claims}, {here.fault or f'draw {here.redraw}'}")
     # What could not be run has no record, and says so in its row.
     command.run_with_progress(
         entries, here.folder, options, redraw=here.redraw, fault=here.fault
@@ -263,10 +265,11 @@ def as_markdown(done: Sequence[Calibration], missing: Sequence[str] = ()) -> str
     """
     faults = [f for f in FAULTS if any(f in c.faults for c in done)]
     result = (
-        f"**Result.** Of {len(done)} claims, {_count(done, 'fooled')} hold of networks"
-        f" trained wrongly (faults in brackets aside). {_count(done, 'unlike')} come out"
-        f" otherwise in some redraw, {_count(done, 'contrary')} of them with the opposite"
-        f" verdict. {sum(not c.trusted for c in done)} are not to be trusted: they hold"
+        f"**Result.** Of {counted(len(done), 'claim')}, {_count(done, 'fooled')} hold of"
+        " networks trained wrongly (faults in brackets aside)."
+        f" {_count(done, 'unlike')} come out otherwise in some redraw,"
+        f" {_count(done, 'contrary')} of them with the opposite verdict."
+        f" {sum(not c.trusted for c in done)} are not to be trusted: they hold"
         " of a fault, cannot be tried under one, or tell groups of one kind apart too"
         " often. Rows are of the day in their last column; `python -m verify.calibrate"
         " CLAIM --keep --output docs/calibration.md` makes those of a claim anew, for all"

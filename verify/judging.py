@@ -30,6 +30,7 @@ from verify.compare import (
     Outcome,
 )
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
+from verify.trained import NotTrained
 
 
 @contextmanager
@@ -115,6 +116,8 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
             )
     except NotLearnt as error:
         found = replace(blank, outcome=Outcome.UNDECIDED, error=str(error))
+    except NotTrained as error:
+        found = replace(blank, error=str(error))
     except Exception as error:
         if _is_of_the_machine(error):
             raise

@@ -44,8 +44,8 @@ class CaseRecord:
 
     `predicted` and `measured` are JSON values (see `encode`); `control` is the outcome
     of the control on this case, empty where it was not tried, and `control_predicted`
-    what it predicted; `error` a traceback, or why networks decide nothing. The others
-    are a `Verdict`'s.
+    what it predicted; `error` a traceback, or why networks decide nothing or are
+    missing. The others are a `Verdict`'s.
     """
 
     case: Mapping[str, Any]

@@ -8,6 +8,7 @@ records are kept apart from those of the report.
 import argparse
 from collections.abc import Sequence
 
+from empirical.testbed.ending import counted
 from verify import command, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.ledger import Entry
@@ -87,11 +88,9 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
             expected = f"expected {claim.expected.value:<8}"
             lines.append(f"{claim.id:<17} {expected} found {', '.join(outcomes)}")
     draws = max(map(len, found.values()))
-    drawn = "1 draw" if draws == 1 else f"{draws} draws"
-    count = f"{len(entries) - len(lines)} of {len(entries)}"
-    return "\n".join(
-        [*lines, f"{count} claims as expected in every draw ({drawn})", ""]
-    )
+    count = f"{len(entries) - len(lines)} of {counted(len(entries), 'claim')}"
+    drawn = counted(draws, "draw")
+    return "\n".join([*lines, f"{count} as expected in every draw ({drawn})", ""])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -25,6 +25,10 @@ from verify.claim import NotLearnt as NotLearnt
 from verify.paths import Place, place, placed
 
 
+class NotTrained(ValueError):
+    """There is no record of a run, for a reason that the message says in full."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A configuration at a scale, as a claim looks at it.
@@ -132,8 +136,10 @@ class Trainer:
         Raises
         ------
         ValueError
-            If the claim that runs does not declare that it looks at it, or there is none:
-            it could not be trained, or is of the paper's size and there is no GPU.
+            If the claim that runs does not declare that it looks at it.
+        NotTrained
+            If there is none: it could not be trained, or is of the paper's size and
+            there is no GPU.
         """
         run = Run(self, name, scale)
         if run not in _given.get():
@@ -144,7 +150,7 @@ class Trainer:
             )
         found = _given.get()[run] or "it has no current record, and was not trained"
         if isinstance(found, str):
-            raise ValueError(f"{name} ({scale}): {found}")
+            raise NotTrained(f"{name} ({scale}): {found}")
         return found
 
 

@@ -174,6 +174,11 @@ def named(name: str) -> Standardised:
         kink = float(name.removeprefix("relu")) if name.startswith("relu") else math.nan
     except ValueError:
         kink = math.nan
+    if name.lower().startswith("normrelu"):
+        raise ValueError(
+            "named: `name` must be relu<kink> for NormReLU, relu-1.0 with its kink at -1,"
+            f" but it is {name!r}"
+        )
     if not math.isfinite(kink):
         check_choice("named", "name", name, NAMES)
         raise ValueError(

@@ -127,14 +127,16 @@ class Configuration:
                 "Configuration: `held_out` must lie between 0 and `per_class` "
                 f"= {self.per_class}, but it is {self.held_out}"
             )
-        counts = (10 * self.per_class, 10 * (self.per_class - self.held_out))
-        alone = self.batch == 1 or 1 in (count % self.batch for count in counts)
-        if alone and self.arm == "batch" and not residual:
-            raise ValueError(
-                "Configuration: `batch` must leave no update with a single example, which"
-                f" has no variance for the `arm` batch, but it is {self.batch} of"
-                f" {counts[0]} examples, and of {counts[1]} while rates are compared"
-            )
+        # The last update of a pass has what is left over.
+        counts = (10 * (self.per_class - self.held_out), 10 * self.per_class)
+        if self.arm == "batch" and not residual:
+            alone = [n for n in counts if self.batch == 1 or n % self.batch == 1]
+            if alone:
+                raise ValueError(
+                    "Configuration: `batch` must leave no update of a single example in the"
+                    " arm batch, which divides by their deviation, but of"
+                    f" {alone[0]} images it is {self.batch}"
+                )
         check_replicates(self, "seeds", "chosen_by")
         if set(self.seeds) & set(self.chosen_by):
             raise ValueError(

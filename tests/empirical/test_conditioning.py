@@ -60,6 +60,9 @@ class TestActivations:
                 ec.named(bad)
         with pytest.raises(ValueError, match=r"'rellu'\. Did you mean 'relu'"):
             ec.named("rellu")
+        for bad in ("normrelu", "normrelu(c=-1)"):
+            with pytest.raises(ValueError, match="must be relu<kink> for NormReLU"):
+                ec.named(bad)
         with pytest.raises(ValueError, match="must give a number for <kink>"):
             ec.named("relu<kink>")
         with pytest.raises(ValueError, match="`function` must have a finite"):

@@ -142,7 +142,7 @@ def test_a_claim_that_holds_of_faulty_networks_is_found_out(
     assert "short" not in found
     assert found["redrawn"] == "holds, holds, holds"
     assert found["A/A"].endswith(" of 200")
-    assert "Of 1 claims, 1 hold of networks trained wrongly" in page
+    assert "Of 1 claim, 1 hold of networks trained wrongly" in page
 
 
 def test_what_a_claim_withstands_and_refuses_is_said(

@@ -83,6 +83,21 @@ def test_networks_that_have_not_learnt_decide_nothing(
     assert (again.outcome, again.green) == (NOT_RUN, False)
 
 
+UNTRAINED = """
+from verify.trained import NotTrained
+def untrained(x): raise NotTrained("toy (paper): a GPU must be here to train it")
+"""
+
+
+def test_networks_that_are_missing_are_an_error_in_a_sentence(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    row = _row(toy_entry("measure=untrained", UNTRAINED), tmp_path)
+    assert (row.outcome, row.green) == (Outcome.ERROR, False)
+    assert row.worst is not None
+    assert row.worst.error == "toy (paper): a GPU must be here to train it"
+
+
 @pytest.mark.parametrize(
     "bound", ["predict=endless", "predict=one, compare=AtMost(trivial=1.0)"]
 )

@@ -256,7 +256,7 @@ def test_a_claim_is_judged_on_other_networks(
     found = re.search(r"mmd/Fig2 (holds|undecided|refuted)", err)
     assert found is not None
     count = int(found[1] == "holds")
-    assert f"{count} of 1 claims as expected in every draw (1 draw)" in out
+    assert f"{count} of 1 claim as expected in every draw (1 draw)" in out
     (path,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
     record = RunRecord.read(path)
     assert record is not None

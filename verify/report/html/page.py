@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from empirical.testbed.ending import counted
 from verify import misprints, references
 from verify.claim import FAULTS, Evidence, Profile
 from verify.compare import Outcome
@@ -97,7 +98,7 @@ def as_html(
         "whole": whole,
         "profile": profile.value,
         "scale": SCALES[profile.value],
-        "title": f"Ledger: {len(rows)} claims, "
+        "title": f"Ledger: {counted(len(rows), 'claim')}, "
         + (f"{red} not settled" if red else "all as expected"),
         "headline": _headline(papers),
         "style": Markup(_file("style.css")),
