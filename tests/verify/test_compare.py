@@ -64,7 +64,9 @@ def test_a_number_of_float32_is_not_what_it_was_rounded_from(many: bool) -> None
     for predicted, measured in (sides, sides[::-1]):
         verdict = AgreesTo(relative=1e-12).judge(predicted, measured)
         assert verdict.outcome is REFUTED
-        assert verdict.gap == pytest.approx(float(np.float32(0.1)) / 0.1 - 1.0, rel=1e-6)
+        assert verdict.gap == pytest.approx(
+            float(np.float32(0.1)) / 0.1 - 1.0, rel=1e-6
+        )
 
 
 # All numbers are powers of two, so that the edge itself is exact.
