@@ -223,7 +223,7 @@ COLOUR_CNN = _colour(
     finding=(
         "Networks of one start were first counted as independent, one for each image, and"
         " the claim was entered as holding at the small scale. Started alike, shallow ones"
-        " end alike whatever the image. Without biases deep networks do not learn the"
+        " end alike there whatever the image. Without biases deep networks do not learn the"
         " constant of a grey image at this size either (id/bias-constant)."
     ),
 )
