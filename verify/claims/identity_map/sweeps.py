@@ -206,7 +206,6 @@ def _colour(kind: str, **parts: Any) -> Claim:
             "small and full scale: three digits as the channels of one image, not CIFAR-10",
             "no biases; two images, of which a start's networks are averaged",
         ),
-        version=4,
         uses=("id/Fig42-pictures",),
         **parts,
     )
@@ -220,10 +219,11 @@ COLOUR_CNN = _colour(
     **unmet((0.1, None), (None, 0.1)),
     # Of two starts, which decide nothing.
     cases=(),
+    version=4,
     finding=(
         "Networks of one start were first counted as independent, one for each image, and"
         " the claim was entered as holding at the small scale. Started alike, shallow ones"
-        " end alike whatever the image. Without biases deep networks do not learn the"
+        " end alike there whatever the image. Without biases deep networks do not learn the"
         " constant of a grey image at this size either (id/bias-constant)."
     ),
 )
@@ -235,5 +235,6 @@ COLOUR_FCN = _colour(
     # The figure shows both kinds.
     runs=looks(*_colours("cnn"), *_colours("fcn")),
     **stated(0.1),
+    version=3,
     figure="identity_figure_42",
 )

@@ -403,7 +403,7 @@ REST = effect(
     least=math.log10(3.0),
     unit="decades",
     source=as_read("Equation 6 and the singular case below it"),
-    version=3,
+    version=2,
     uses=("sl/sing",),
     finding=(
         "It was first asked of the end, when the rate of the networks with decay has fallen"
