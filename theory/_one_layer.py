@@ -30,6 +30,7 @@ def values(
     """
     base, _, shift = split(activation)  # whose own engine knows more than a multiple's
     activation = (activation if shift else base)._near_one()
+    scale = split(activation)[1]
     e, total = pair(activation, activation), activation.second_moment
     negative = rho < 0.0
     distance = e.distance(from_one(parity, rho, d)) / total
@@ -55,12 +56,15 @@ def values(
         if far.size:
             value, slope = engine.opposite(d[far])
             if shift:
-                _, scale, shift = split(activation)
+                shift = split(activation)[2]
                 value = scale * scale * value + shift * (
                     shift + 2.0 * scale * base.mean
                 )
                 slope *= scale * scale
             f[far] = value / total
+            if not parity:
+                lost = engine.beyond(d[far]) * (scale * scale / total)
+                distance[far] = np.where(mirrored[far], distance[far], lost)
             if math.isfinite(d_one / total):
                 p[far] = slope / d_one
     return f, nearer(mirrored, f, distance), p

@@ -96,6 +96,36 @@ def test_maps_with_hardly_a_linear_part_are_exact_beside_their_diagonal(b, depth
             )
 
 
+@pytest.mark.parametrize("depth", [3, 10])
+@pytest.mark.parametrize("b", [-0.99, -0.999, -0.99999, -1.001])
+def test_opposite_inputs_of_nearly_even_functions_keep_their_distance(b, depth):
+    """What is odd of the energy was a difference: 1e-11 off after ten layers."""
+    a = act.leaky_relu(b).normalized()
+    step = functools.partial(_below, mpmath.mpf(b))
+    for rho in (-1.0, -1 + 2.0**-53, -1 + 1e-12, -1 + 1e-6):
+        true = _recursion(step, rho, depth)[0]
+        # A few roundings of each layer, which the next magnify by pi / (pi - 2) at most.
+        assert abs(kernels.nngp_map(rho, a, depth) - true) <= 1e-13
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("bias", [0.3, 0.5, 0.9, 1.1])
+@pytest.mark.parametrize("rho", [-1.0, -1 + 1e-9])
+def test_jumps_beside_large_biases_keep_the_digits_of_opposite_inputs(
+    rho, bias, layers
+):
+    """Where f(-1) > 0 the root was that of 2 less a rounded distance: 1e-10 off."""
+    start = 1e-18
+    with mpmath.workdps(50):
+        weight, b = mpmath.mpf(0.1), mpmath.mpf(bias)
+        r = (mpmath.mpf(rho) + mpmath.mpf(start)) / (1 + mpmath.mpf(start))
+        for _ in range(layers):
+            k = weight * (1 - 2 * mpmath.acos(r) / mpmath.pi) + b
+            r = k / (weight + b)
+    network = [kernels.Layer(act.sign, 0.1, bias)] * layers
+    assert abs(kernels.nngp_map(rho, network, bias_var=start) - k) <= 2e-15
+
+
 @pytest.mark.parametrize("name", ["step", "sign"])
 @pytest.mark.parametrize("bias", [1e-16, 1e-12, 1e-4])
 def test_jumps_keep_the_digits_of_opposite_rows_beside_a_bias(name, bias):

@@ -23,6 +23,9 @@ Array = npt.NDArray[np.float64]
 Row = tuple[Array, float]
 """Hermite coefficients of a polynomial, and the jump of the m-th derivative at zero."""
 
+ODD = 0.1875 - 0.5 / math.pi
+"""Energy of the odd part x |x| / 4 of the square above order one."""
+
 CHUNK = 8192
 """Points evaluated together: temporaries stay in cache."""
 
@@ -119,26 +122,34 @@ class ArcCosine:
 
     def _distance(self, delta: Array) -> Array:
         # The half of [0, 2] in which the distance to the end is known.
-        near = delta < 1.0
         d = np.minimum(delta, 2.0 - delta)
         left = self.weight * _kernel_series(self.m, _angle(d))
         c = (*self.outer, 0.0, 0.0)
         # From rho = 1: J_m(0) - J_m(theta) is a polynomial +- J_m(pi - theta).
-        linear = c[1] + (0.5 * self.weight if self.m == 1 else 0.0)
-        quadratic = c[2] + (0.25 * self.weight if self.m == 2 else 0.0)
-        # From rho = -1 the distance of an even function vanishes again.
-        ahead, behind = linear * d, self._odd - c[1] * d
+        ahead = (c[1] + (0.5 * self.weight if self.m == 1 else 0.0)) * d
         if self.m == 2:
-            square = d * (2.0 - d)  # 1 - rho^2
-            ahead += quadratic * square
-            behind += c[2] * square
-        return np.where(near, ahead + (-1.0) ** self.m * left, behind - left)
+            ahead += (c[2] + 0.25 * self.weight) * d * (2.0 - d)  # 1 - rho^2
+        # From rho = -1 the distance of an even function vanishes again.
+        return np.where(delta < 1.0, ahead + (-1.0) ** self.m * left, self._beyond(d))
+
+    def _beyond(self, d: Array) -> Array:
+        left = self.weight * _kernel_series(self.m, _angle(d))
+        out = self._odd - (self.outer[1] * d if self.m else 0.0) - left
+        return out + self.outer[2] * d * (2.0 - d) if self.m == 2 else out
 
     @property
     def _odd(self) -> float:
-        """The dual at 1 less that at -1."""
-        odd = 2.0 * self.outer[1] if self.m else 0.0
-        return odd + self.weight * WHOLE[self.m]
+        """The dual at 1 less that at -1: twice the energy of the odd parts.
+
+        That of (x)_+^m / m! is half a sign, x / 2 or x |x| / 4, 0, 0 or ODD above order
+        one.
+        """
+        linear = self.low[1] if self.m else 0.25 * self.weight
+        return 2.0 * (linear + (ODD * self.weight if self.m == 2 else 0.0))
+
+    def beyond(self, d: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = -1 + d, d < 1, to a relative accuracy."""
+        return _by_chunks(self._beyond, d)
 
     def opposite(self, d: Array) -> tuple[Array, Array]:
         """Return dual and slope at rho = -1 + d <= 0, relative accuracy kept as d -> 0."""

@@ -258,8 +258,12 @@ class Truncated:
         near, out = d < 1.0, np.empty(np.size(delta))
         out[near] = self._distance_from_one(d[near])
         # Where the distance of an even function vanishes again.
-        out[~near] = self.odd + self._mirror._distance_from_one(2.0 - d[~near])
+        out[~near] = self.beyond(2.0 - d[~near])
         return out.reshape(np.shape(delta))
+
+    def beyond(self, d: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = -1 + d, d < 1, to a relative accuracy."""
+        return self.odd + self._mirror._distance_from_one(d)
 
     def _distance_from_one(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
