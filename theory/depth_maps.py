@@ -21,6 +21,7 @@ import numpy.typing as npt
 from theory import _one_layer
 from theory._bends import bend
 from theory._cached import cached_property
+from theory._exact_layers import Exact, Steps, growth_of, shares
 from theory.activations import Activation
 from theory.grids import CLOSE, COARSE, FINE, SMALLEST, clenshaw
 
@@ -29,9 +30,6 @@ Array = npt.NDArray[np.float64]
 Values = tuple[Array, ...]
 """f, 1 - |f|, product of slopes and tangent kernel, the last two over those at one; then
 what the layers change, to its own digits: f - rho, the distance and the product."""
-
-Steps = tuple[tuple[Activation, int], ...]
-"""Layers in order: an activation and how many equal layers of it follow."""
 
 OneLayer = Callable[[Activation], "DepthMap"]
 
@@ -45,69 +43,11 @@ OPPOSED = -0.5
 """Correlation of antipodes below which distances from -1 are tabulated. As f has positive
 coefficients, all negative correlations have 1 - f >= 1/4 then, and 1 + f >= 1/4 if not."""
 
-LEAST = 5e-324
-"""The smallest number above zero."""
-
 FEW = 64
 """Layers that are taken one by one."""
 
 CHUNK = 65536
 """Pairs evaluated together: their temporaries stay in cache."""
-
-
-@dataclass(frozen=True)
-class Exact:
-    """Exact values of M layers, known without a table.
-
-    Attributes
-    ----------
-    steps : tuple of (Activation, int)
-    parity : int
-        -1 for an odd map, +1 for an even one, 0 for neither.
-    centred : bool
-        Whether every layer has mean zero.
-    decay : float
-        ``log(f / rho)`` at rho = 0, of the product of the shares ``a_1^2 / E s^2``: shares
-        next to one, rounded, would lose digits with depth.
-    growth : float
-        ``log(D_1 ... D_M)``, D_l the slope at rho = 1; infinite without tangent kernel.
-    total : float
-        ``log(1 + D_M + D_M D_{M-1} + ...)``, M terms: the diagonal of the tangent kernel
-        that the layers generate.
-    """
-
-    steps: Steps
-    parity: int
-    centred: bool
-    decay: float
-    growth: float
-    total: float
-
-    @classmethod
-    def of_layer(cls, activation: Activation) -> "Exact":
-        """Return the exact values of one layer."""
-        parity = _one_layer.parity_of(activation)
-        bent = bend(activation, both=not parity)
-        return cls(
-            steps=((activation, 1),),
-            parity=parity,
-            # An odd function's mean is zero, whatever rounding has left of it.
-            centred=parity == -1 or activation.mean == 0.0,
-            decay=bent.decay if bent else _one_layer.decay(activation),
-            growth=bent.growth if bent else _growth(activation),
-            total=0.0,
-        )
-
-    def then(self, later: "Exact") -> "Exact":
-        """Return the exact values of these layers followed by `later`."""
-        return Exact(
-            steps=_joined(self.steps, later.steps),
-            parity=later.parity if self.parity == -1 else self.parity,
-            centred=self.centred and later.centred,
-            decay=self.decay + later.decay,
-            growth=self.growth + later.growth,
-            total=_shares(self.total, later.growth, later.total)[0],
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +103,7 @@ class DepthMap:
     def then(self, later: "DepthMap") -> "DepthMap":
         """Return these layers followed by `later`."""
         before, after = self.exact, later.exact
-        _, carried, own = _shares(before.total, after.growth, after.total)
+        _, carried, own = shares(before.total, after.growth, after.total)
 
         def beyond(first: Values) -> Values:
             f1, d1, p1, a1, *less = first
@@ -194,7 +134,7 @@ class DepthMap:
     @property
     def log_diagonal(self) -> float:
         """Logarithm of the tangent kernel's diagonal over that of the other kernel."""
-        return _shares(0.0, self.exact.growth, self.exact.total)[0]
+        return shares(0.0, self.exact.growth, self.exact.total)[0]
 
     def read(self, rho: Array, d: Array) -> Values:
         """Return the tables' values at correlations given with ``d = 1 - |rho|``.
@@ -254,9 +194,9 @@ class DepthMap:
             gain[under] = d[under] * end + root * (gain[under] - d[under] * end)
             u[under] = np.where(negative, u[under], d[under] + gain[under])
         linear = u[under]
-        ones, shares = (1.0, 0.0, 1.0, 1.0), (root, straight, root, root)
+        ones, paces = (1.0, 0.0, 1.0, 1.0), (root, straight, root, root)
         for out, one, other, share in zip(
-            (f, u, p, a), ones, self.minus_one, shares, strict=True
+            (f, u, p, a), ones, self.minus_one, paces, strict=True
         ):
             end = np.where(negative, other, one)
             out[under] = end + share * (out[under] - end)
@@ -318,7 +258,7 @@ class DepthMap:
     def close(self, rho: Array, d: Array) -> tuple[Array, Array]:
         """Return the kernels at correlations of shape (m,), from ``d = 1 - |rho|``."""
         f, _, p, a, *_ = self.read(rho, d)
-        _, from_input, from_layers = _shares(0.0, self.exact.growth, self.exact.total)
+        _, from_input, from_layers = shares(0.0, self.exact.growth, self.exact.total)
         k, t = f, from_layers * a + from_input * p * rho
         apart = _one_layer.from_one(self.exact.parity, rho, d)
         closer = (apart < self._least) & (apart > 0.0)
@@ -338,7 +278,7 @@ class DepthMap:
         """
         growth = [0.0]  # logarithms, from the input to the end of each step
         for activation, count in self.exact.steps:
-            growth.append(growth[-1] + count * _growth(activation))
+            growth.append(growth[-1] + count * growth_of(activation))
         highest = itertools.accumulate(reversed(growth), max)
         lows = [
             low
@@ -447,14 +387,6 @@ def _tabulate(
     return DepthMap(exact, tuple(tables), less, end, opposed)
 
 
-def _joined(first: Steps, later: Steps) -> Steps:
-    """Chain steps without equal neighbours."""
-    (last, count), (start, more) = first[-1], later[0]
-    if last != start:
-        return first + later
-    return (*first[:-1], (last, count + more), *later[1:])
-
-
 def pinned(tables: Sequence[Array], less: Array, exact: Exact) -> None:
     """Give ratio and product of a centred map their exact values at rho = 0.
 
@@ -475,26 +407,6 @@ def _sides(parity: int) -> tuple[float, ...]:
     return (1.0,) if parity == -1 else (1.0, -1.0)
 
 
-def _growth(activation: Activation) -> float:
-    """Logarithm of the slope at one, infinite where there is no tangent kernel."""
-    slope = activation.derivative_second_moment / activation.second_moment
-    # Of an even function at tiny lengths it leaves float64: next to one it is nothing.
-    return math.log(max(slope, LEAST)) if slope < math.inf else math.inf
-
-
-def _shares(before: float, growth: float, total: float) -> tuple[float, float, float]:
-    """Return a new log diagonal, and the shares of what came before and of the layers.
-
-    A tangent kernel of log diagonal `before` enters layers: it leaves multiplied by
-    their slopes, and what they generate themselves, of log diagonal `total`, is added.
-    """
-    if not math.isfinite(growth):
-        return math.inf, 0.0, 0.0
-    carried = growth + before
-    whole = float(np.logaddexp(carried, total))
-    return whole, math.exp(carried - whole), math.exp(total - whole)
-
-
 def _recursion(steps: Steps, rho: Array, d: Array) -> Array:
     """Both kernels of the few pairs closer than the tables reach, or than others lead.
 
@@ -504,7 +416,7 @@ def _recursion(steps: Steps, rho: Array, d: Array) -> Array:
     for activation, count in steps:
         parity, growth, left = (
             _one_layer.parity_of(activation),
-            _growth(activation),
+            growth_of(activation),
             count,
         )
         while left:
@@ -513,10 +425,10 @@ def _recursion(steps: Steps, rho: Array, d: Array) -> Array:
             if octave:
                 block = _of_layer(activation).power(1 << octave)
                 whole = block.exact
-                before, carried, own = _shares(before, whole.growth, whole.total)
+                before, carried, own = shares(before, whole.growth, whole.total)
                 f, d, p, a, *_ = block.read(f, d)
             else:
-                before, carried, own = _shares(before, growth, 0.0)
+                before, carried, own = shares(before, growth, 0.0)
                 f, d, p = _one_layer.values(activation, parity, f, d)
                 a = f
             t = carried * p * t + own * a

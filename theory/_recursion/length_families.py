@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._chebyshev import chebyshev
+from theory._exact_layers import Exact
 from theory._recursion.intervals import Interval
 from theory.activations import Activation
-from theory.depth_maps import DepthMap, Exact, pinned
+from theory.depth_maps import DepthMap, pinned
 
 Array = npt.NDArray[np.float64]
 
