@@ -1,5 +1,6 @@
 """Slopes of a pair by quadrature in the plane, whatever half of it repeats the other."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -44,6 +45,41 @@ def test_a_function_beside_itself_is_folded():
     f = slope_of(act.silu._scaled(5.0**2))
     assert Plane.of_pair(f, f, 1.0).g == ()
     assert Plane.of_pair(f, slope_of(act.silu._scaled(6.0**2)), 1.0).g
+
+
+def _odd(power):
+    """Sign(x) |x|^p, its slope, and its dual."""
+
+    def slope(x):
+        with np.errstate(all="ignore"):
+            return power * np.abs(x) ** (power - 1.0)
+
+    def dual(rho):
+        a = mpmath.mpf(power)
+        whole = 2 ** (a + 1) / mpmath.pi * mpmath.gamma(1 + a / 2) ** 2 * rho
+        at = (1 - a) / 2
+        return whole * mpmath.hyp2f1(at, at, mpmath.mpf(3) / 2, rho**2)
+
+    return lambda x: np.sign(x) * np.abs(x) ** power, slope, dual
+
+
+DELTA = np.array([1e-3, 1e-8, 1e-12, 1e-15, 1e-18])
+
+
+def _distances(dual):
+    with mpmath.workdps(50):
+        whole = dual(mpmath.mpf(1))
+        return [float(1 - dual(1 - mpmath.mpf(d)) / whole) for d in DELTA.tolist()]
+
+
+@pytest.mark.parametrize("power", [0.26, 0.3, 1 / 3, 0.45])
+@pytest.mark.parametrize("given", [False, True])
+def test_an_odd_power_is_known_to_its_promise_next_to_one(power, given):
+    f, slope, dual = _odd(power)
+    a = act.from_function(f, kinks=0.0, derivative=slope if given else None)
+    np.testing.assert_allclose(
+        a.distance_map(DELTA), _distances(dual), rtol=a.tolerance
+    )
 
 
 def test_rounding_beside_an_infinite_slope_is_not_halved_without_end():

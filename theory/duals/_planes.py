@@ -245,7 +245,7 @@ class Plane:
         if not (ours or theirs):
             offset, slope = 0.5 * width * (1.0 + y), width
         else:
-            offset, slope = graded.spaced(width, d, 0.5 * (1.0 + y))
+            offset, slope = graded.spaced(width, d, 0.5 * (1.0 + y), graded.POWER)
         left = [
             np.where(np.signbit(d), high - offset, low + offset).reshape(len(q), -1)
             for low, high in ends
