@@ -67,7 +67,11 @@ def series(
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)
         values = np.where(np.isfinite(values), values, np.nan)
         if not exact:
-            return values @ chebyshev(n).T
+            # Less a value: rounding of the transform is that of what varies.
+            first = values[:, :1]
+            c = (values - first) @ chebyshev(n).T
+            c[:, :1] += first
+            return c
         low, high = low[:, None], high[:, None]
         y = ((x - low) - (high - x)) / (high - low)
         powers = np.polynomial.chebyshev.chebvander(y, n - 1)

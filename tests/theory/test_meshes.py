@@ -218,3 +218,11 @@ def test_functions_that_overflow_far_out():
     mesh = resolve(lambda x: np.exp(x * x / 2.0), reach=80.0)
     assert np.isnan(mesh.series).any()
     assert mesh.rough == ()
+
+
+def test_the_series_of_a_constant_is_its_value():
+    # Rows of the transform sum to rounding, which would be a slope of a narrow panel.
+    low, high = np.array([0.0, 1e-20, 3.0]), np.array([1e-20, 2e-20, 5.0])
+    c = breaks.series(lambda x: np.full_like(x, 0.7), low, high, 20)
+    assert np.all(c[:, 0] == 0.7)
+    assert not c[:, 1:].any()

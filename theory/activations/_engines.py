@@ -68,9 +68,8 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     for f in (a, b):
         _require_digits(f)
     parity = parity_at(a._value, x)
-    symmetric = parity is not None and a == b
     return duals.Tabulated.build(
-        _slope_of_jumps(a, b) or _slope(a, b, symmetric=symmetric),
+        _slope_of_jumps(a, b) or _slope(a, b, parity if a == b else None),
         who=f"{a.name}.dual",
         size=math.sqrt(a.variance) * math.sqrt(b.variance),
         mean=a.mean * b.mean,
@@ -141,10 +140,18 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
     return at
 
 
-def slope_of(a: Any) -> duals.Broken:
-    """Return s' with its kinks and the edges of its panels, which are kept."""
-    slope = a.derivative
-    return duals.Broken(slope._value, a.kinks, lru_cache(maxsize=8)(slope._edges))
+def slope_of(a: Any, parity: int | None = None) -> duals.Broken:
+    """Return s' with its kinks and the edges of its panels, which are kept.
+
+    Of s of a known parity.
+    """
+    return _broken(a, a.derivative, parity)
+
+
+def _broken(a: Any, slope: Any, parity: int | None) -> duals.Broken:
+    edges = lru_cache(maxsize=8)(slope._edges)
+    out = duals.Broken(slope._value, a.kinks, edges)
+    return out if parity is None else out.halved(ODD if parity == EVEN else EVEN)
 
 
 def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
@@ -162,13 +169,13 @@ def waves(a: Any, b: Any) -> tuple[duals.Spectrum, duals.Spectrum] | None:
     return duals.spectra(centred[0], centred[-1], energies, tolerance)
 
 
-def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
+def _slope(a: Any, b: Any, parity: int | None) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
     found = waves(a, b)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
-    f = [slope_of(h) for h in each]
+    f = [slope_of(h, parity) for h in each]
     panels = max(h.panels(RULE) for h in f)
     if panels > PANELS:
         raise ValueError(
@@ -185,7 +192,20 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
             " Next to another point arguments in double precision are rounded too much for"
             " the slope's integral; moments and Hermite coefficients are known."
         )
+    size = math.sqrt(a.variance) * math.sqrt(b.variance)
     tolerance = max(a.tolerance, b.tolerance)
+    noise = 0.1 * tolerance
+    if steep:
+        error = max(_noise(h, parity) for h in each)
+        if error > tolerance:
+            raise ValueError(
+                f"{a.name}.dual: activation must have a `derivative` given, as its slope"
+                " is infinite at 0 and rounding of its values there leaves that of"
+                f" neighbours with an error of {error:.1g}, more than {tolerance:g}."
+                " Moments and Hermite coefficients are known; for duals without it give"
+                " a larger `tolerance`."
+            )
+        noise = max(noise, error)
     for h, c, error in ((h, *_rounding(h)) for h in each):
         if error > tolerance:
             raise ValueError(
@@ -194,16 +214,27 @@ def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
                 f" {error:.1g}, more than {tolerance:g}. Moments and Hermite coefficients"
                 " are known; for duals give a larger `tolerance`."
             )
-    size = math.sqrt(a.variance) * math.sqrt(b.variance)
-    noise = 0.1 * tolerance
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
         plane = duals.Plane.of_pair(
-            f[0], f[-1], size, mirrored=mirrored, symmetric=symmetric, noise=noise
+            f[0],
+            f[-1],
+            size,
+            mirrored=mirrored,
+            symmetric=parity is not None,
+            noise=noise,
         )
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane
+
+
+def _noise(a: Any, parity: int | None) -> float:
+    """Return the share of E s'(X) s'(Y) next to 1 that rounding of values of s makes."""
+    other = a._slope_by_others
+    if other is None:
+        return 0.0
+    return duals.apart(*(_broken(a, slope, parity) for slope in (a.derivative, other)))
 
 
 def _rounding(a: Any) -> tuple[float, float]:

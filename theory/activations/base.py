@@ -136,6 +136,11 @@ class Activation(GaussianFunction):
         """S' as an activation; where s jumps it is not square integrable."""
 
     @property
+    def _slope_by_others(self) -> "Activation | None":
+        """S' by other values of s, if it is read off values: rounding is what differs."""
+        return None
+
+    @property
     def _jumps(self) -> tuple[tuple[float, float], ...]:
         """Where s jumps and by how much, if it is constant between its jumps."""
         return ()

@@ -55,6 +55,7 @@ class Differentiated:
     octaves: Octaves
     order: int = 1
     sigma: float = 1.0
+    nodes: int = NODES
 
     @cached_property
     def _tables(self) -> dict[int, tuple[Array, Array, Sides]]:
@@ -66,7 +67,7 @@ class Differentiated:
         if key not in self._tables:
             edges = np.union1d(mesh.edges, self._towards_zero(mesh.edges))
             low, high = edges[:-1], edges[1:]
-            table = _breaks.series(self.octaves.f, low, high, NODES)
+            table = _breaks.series(self.octaves.f, low, high, self.nodes)
             self._settle(table, low, high)
             chords = self._straighten(table, low, high)
             # The last coefficients, at the level of rounding, would only grow.
@@ -115,7 +116,9 @@ class Differentiated:
         gap = np.abs(middle[:, None] - np.append(self._kinks, np.inf)).min(axis=1)
         fineness = np.abs(middle) / width
         at = (gap < 6.0 * width) & (fineness > ROUNDED) & (fineness < DISTINCT)
-        table[at] = _breaks.series(self.octaves.f, low[at], high[at], NODES, exact=True)
+        table[at] = _breaks.series(
+            self.octaves.f, low[at], high[at], self.nodes, exact=True
+        )
 
     def _straighten(self, table: Array, low: Array, high: Array) -> Sides:
         """Take the chord on the last panels next to a kink where nothing resolves f.

@@ -5,6 +5,7 @@ from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._closed_pairs import OfLengths as OfLengths
 from theory.duals._planes import Broken as Broken
 from theory.duals._planes import Plane as Plane
+from theory.duals._planes import apart as apart
 from theory.duals._spectra import MOST_VALUES as MOST_VALUES
 from theory.duals._spectra import Spectrum as Spectrum
 from theory.duals._spectra import spectra as spectra

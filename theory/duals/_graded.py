@@ -25,9 +25,9 @@ FALL = 0.25
 """Power of the distance from a steep point with which integrals up to there fall: a third
 for the cube root, whose slope is integrable and no more."""
 
-POWER = 8
-"""Of s on the last panel: a slope like u^(-2/3) becomes one like s^(5/3), which the rule
-integrates to 1e-6 of what is left there."""
+POWER = 16
+"""Of s on the last panel of a rule: a slope like u^(-3/4) becomes one like s^3, which is
+integrated to 1e-9 of what is left there."""
 
 
 def graded(edges: Array, kinks: Iterable[float]) -> tuple[Array, Array, list[Side]]:
@@ -100,11 +100,12 @@ def nearer(d: Array, e: Array) -> Array:
     return np.where(np.abs(e) < np.abs(d), e, d)
 
 
-def spaced(width: Array, d: Array, s: Array) -> tuple[Array, Array]:
+def spaced(width: Array, d: Array, s: Array, power: int = 1) -> tuple[Array, Array]:
     """Return distances from the near end at shares s in [0, 1], and their derivatives.
 
     The near end is that towards the steep point. Evenly spaced in the logarithm of the
-    distance from it, d + ..., evenly where d is infinite, and as a power where it is 0.
+    distance from it, d + ..., evenly where d is infinite, and as a power where it is 0: for
+    a polynomial the first, as one in s would be unbounded where s^power is.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         u = np.abs(d)
@@ -112,18 +113,18 @@ def spaced(width: Array, d: Array, s: Array) -> tuple[Array, Array]:
         out = u * np.expm1(s * long)
         slope = long * (u + out)
     even, last = np.isinf(u), u == 0.0
-    out = np.where(last, width * s**POWER, np.where(even, width * s, out))
-    slope = np.where(last, POWER * width * s ** (POWER - 1), slope)
+    out = np.where(last, width * s**power, np.where(even, width * s, out))
+    slope = np.where(last, power * width * s ** (power - 1), slope)
     return out, np.where(even, width, slope)
 
 
 def share(offset: Array, width: Array, d: Array) -> Array:
-    """Return s of distances from the near end, the inverse of `spaced`."""
+    """Return s of distances from the near end, the inverse of `spaced` of power 1."""
     with np.errstate(invalid="ignore", divide="ignore"):
         u = np.abs(d)
         whole = offset / width
         out = np.where(np.isinf(u), whole, np.log1p(offset / u) / np.log1p(width / u))
-        return np.where(u == 0.0, whole ** (1.0 / POWER), out)
+        return np.where(u == 0.0, whole, out)
 
 
 def rungs(sides: Sequence[Side], reach: float) -> list[float]:

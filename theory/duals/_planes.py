@@ -64,6 +64,23 @@ class Broken:
             lambda reach: -self.edges(reach)[::-1],
         )
 
+    def halved(self, parity: int) -> "Broken":
+        """Return what it is for x >= 0, and the same below, times -1 for parity 1.
+
+        Exactly odd or even where f is: what rounding leaves of either side does not add.
+        """
+
+        def value(x: Array) -> Array:
+            out = self.f(np.abs(x))
+            return np.copysign(1.0, x) * out if parity else out
+
+        def edges(reach: float) -> Array:
+            out = self.edges(reach)
+            out = out[out >= 0.0]
+            return np.unique(np.concatenate([-out, out]))
+
+        return Broken(value, self.kinks, edges)
+
     def panels(self, reach: float) -> int:
         """Return the number of panels that a Gauss rule needs within [-reach, reach]."""
         return len(graded.graded(self.edges(reach), self.kinks)[0])
@@ -245,7 +262,7 @@ class Plane:
         if not (ours or theirs):
             offset, slope = 0.5 * width * (1.0 + y), width
         else:
-            offset, slope = graded.spaced(width, d, 0.5 * (1.0 + y))
+            offset, slope = graded.spaced(width, d, 0.5 * (1.0 + y), graded.POWER)
         left = [
             np.where(np.signbit(d), high - offset, low + offset).reshape(len(q), -1)
             for low, high in ends
@@ -325,6 +342,19 @@ class Plane:
         over *= halves / (2.0 * np.pi * s * c)[:, None]
         whole = np.einsum("ik,ikj->ij", over, along)
         return whole.reshape(len(t), n, m)
+
+
+def apart(f: Broken, other: Broken) -> float:
+    """Return the share of E f(X) f(Y) by which another differs, at angles of `NEAREST`.
+
+    The largest at a few of them, as one may be the same by chance.
+    """
+    q = NEAREST * 2.0 ** np.arange(-6.0, 4.0, 0.2)
+    near = NEAREST * 2.0 ** np.arange(-2.0, 3.0)
+    one, two = (Plane((h,), 1.0)._inner(q)[0][:, 0] for h in (f, other))
+    # The rule of even spacing in log q.
+    density = q * np.exp(-2.0 * np.square(q / near[:, None]))
+    return float(np.abs(density @ (one - two) / (density @ one)).max())
 
 
 def _resolved(
