@@ -118,27 +118,30 @@ class Inputs:
 def _from_across(x: Array, y: Array) -> Array:
     """1 - cos of rows of x and y, from the part of y that is across x.
 
-    Rows that are parallel as they stand have a distance of exactly zero: jumps of an
-    activation would make one of any rounding, layer by layer.
+    That of ``x_k y - y_k x`` over x_k, the largest entry: each of its entries is known to
+    a relative accuracy, however little is left. Rows that are parallel as they stand have
+    a distance of exactly zero: jumps of an activation would make one of any rounding,
+    layer by layer.
     """
     # Only directions matter: rows are scaled by powers of two.
     x, y = (
         v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True)))
         for v in (x, y)
     )
-    square, product = dot(x, x), dot(x, y)
+    k = np.abs(x).argmax(axis=1)[:, None]
+    pivot = np.take_along_axis(x, k, axis=1)
+    turned = _twofold.multiply_exactly(y, pivot)
+    less = _twofold.multiply_exactly(-x, np.take_along_axis(y, k, axis=1))
+    minors = _twofold.add(turned, less)[0]
+    square, product = dot(x, x), dot(x, minors)
     ratio = product[0] / square[0]
     # The remainder of the division: product - ratio * square.
     taken = _twofold.multiply((-ratio, np.zeros_like(ratio)), square)
     left = _twofold.add(product, taken)
     share = (ratio[:, None], (left[0] / square[0])[:, None])
     along = _twofold.multiply((-x, np.zeros_like(x)), share)
-    across = _twofold.add((y, np.zeros_like(y)), along)[0]
+    across = _twofold.add((minors, np.zeros_like(y)), along)[0] / pivot
     squared = np.einsum("ij,ij->i", across, across) / np.einsum("ij,ij->i", y, y)
-    k = np.abs(x).argmax(axis=1)[:, None]
-    left = _twofold.multiply_exactly(y, np.take_along_axis(x, k, axis=1))
-    right = _twofold.multiply_exactly(x, np.take_along_axis(y, k, axis=1))
-    squared[np.all(np.equal(left, right), axis=(0, 2))] = 0.0
     return squared / (1.0 + np.sqrt(np.maximum(1.0 - squared, 0.0)))
 
 

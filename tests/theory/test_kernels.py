@@ -474,6 +474,22 @@ def test_separation(size, sign):
     assert found == pytest.approx(float(exact), rel=1e-14, abs=0.0)
 
 
+@pytest.mark.parametrize("n", [77, 70, 60, 50, 40])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_separation_of_rows_of_whole_numbers_next_to_each_other(n, sign):
+    """Neighbouring Fibonacci numbers, of determinant one: 0.7 off at 1e-64."""
+    whole = [0, 1]
+    while len(whole) <= n + 1:
+        whole.append(whole[-1] + whole[-2])
+    x, y = (whole[n], whole[n - 1], 0), (whole[n + 1], whole[n], 0)
+    found = kernels.separation([x, [sign * v for v in y]])
+    with mpmath.workdps(40):
+        sine = 1 / mpmath.sqrt(sum(v * v for v in x) * sum(v * v for v in y))
+        true = 2 * mpmath.sin(mpmath.asin(sine) / 2) ** 2
+    # A dozen roundings of what is across, squared.
+    assert abs(found / true - 1) <= 24 * np.finfo(np.float64).eps
+
+
 @pytest.mark.parametrize("size", [0.03, 0.12109375, 0.3])
 def test_separation_of_rows_that_are_not_close(size: float):
     # 1 - |cos| loses two digits there, and so do differences of squared lengths.
