@@ -835,9 +835,11 @@ def test_slopes_at_the_ends_of_two_variances(sign):
 def test_the_slope_of_lengths_is_right_or_refused():
     # E e^(2 c q Z^2) = (1 - 4 c q)^(-1/2); c = 0.2 leaves q < 1.25.
     a = act.from_function(lambda v: np.exp(0.2 * v * v))
-    assert a.length_map_derivative(1.0) == pytest.approx(0.4 * 0.2**-1.5, rel=1e-12)
+    for q in (1.0, 1.15):
+        expected = 0.4 * (1.0 - 0.8 * q) ** -1.5
+        assert a.length_map_derivative(q) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(ValueError, match="grows too fast"):
-        a.length_map_derivative(1.15)
+        a.length_map_derivative(1.2)
 
 
 # --- the error that is promised -------------------------------------------------------
