@@ -113,11 +113,10 @@ def _parabolas(
     rise = (top - bottom) / (high - low) - 0.5 * bends[first] * (low + high)
     if abs(rise) * (high - low) <= RESOLVED * (abs(top) + abs(bottom)):
         rise = 0.0
-    poly = np.array([start, rise, 0.5 * bends[first]])
+    poly = np.array([start, rise, 0.5 * bends[0]])
     jumps = [t - s for s, t in itertools.pairwise(bends)]
     for c, jump in zip(kinks[:first], jumps[:first], strict=True):
-        poly -= 0.5 * jump * np.array([c * c, -2.0 * c, 1.0])
-    poly[2] = 0.5 * bends[0]
+        poly[:2] -= 0.5 * jump * np.array([c * c, -2.0 * c])
     out = PiecewisePolynomial(name, 2, tuple(poly.tolist()), kinks, tuple(jumps))
     if not all(_agrees(out, f, mesh) for mesh in meshes):
         return None

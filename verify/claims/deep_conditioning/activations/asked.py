@@ -508,34 +508,57 @@ FINITE = numeric(
 )
 
 
-def _predict_one_sided(*, power: float, sign: int, at: float = 0.0) -> float:
+def _predict_one_sided(
+    *, power: float, sign: int, at: float = 0.0, other: float = 1.0
+) -> float:
+    def slope(x: Array) -> Array:
+        beyond = sign * (x - at)
+        steep = np.maximum(beyond, 1e-300) ** (power - 1.0)
+        return sign * power * np.where(beyond > 0.0, steep, 0.0)
+
     a = act.from_function(
         lambda x: np.maximum(sign * (x - at), 0.0) ** power,
         # Two more that are none.
         kinks=(at - 0.5, at, at + 0.3),
+        derivative=None if other == 1.0 else slope,
         name="power",
+        tolerance=1e-12 if other == 1.0 else 1e-9,
     )
-    return a.derivative_second_moment
+    if other == 1.0:
+        return a.derivative_second_moment
+    return a.dual_derivative(1.0, var_y=other)
 
 
-def _measure_one_sided(*, power: float, sign: int, at: float = 0.0) -> Any:
+def _measure_one_sided(
+    *, power: float, sign: int, at: float = 0.0, other: float = 1.0
+) -> Any:
     """E (Z - c)_+^q = Gamma(q + 1) e^(-c^2/4) D_(-q-1)(c) / sqrt(2 pi)."""
-    with mpmath.workprec(BITS):
-        p, c = mpmath.mpf(power), sign * mpmath.mpf(at)
-        size = mpmath.gamma(2 * p - 1) * mpmath.exp(-c * c / 4)
-        return p * p * size * mpmath.pcfd(1 - 2 * p, c) / mpmath.sqrt(2 * mpmath.pi)
+    with mpmath.workdps(20):
+        p, c, root = mpmath.mpf(power), sign * mpmath.mpf(at), mpmath.sqrt(other)
+        if other == 1.0:
+            size = mpmath.gamma(2 * p - 1) * mpmath.exp(-c * c / 4)
+            return p * p * size * mpmath.pcfd(1 - 2 * p, c) / mpmath.sqrt(2 * mpmath.pi)
+
+        def product(z: Any) -> Any:
+            # At the other variance the slope is infinite below c.
+            return mpmath.npdf(z) * ((z - c) * (root * z - c)) ** (p - 1)
+
+        return root * p * p * mpmath.quad(product, [c, 4, 10])
 
 
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
     title="The slope's energy of a power on one side of a kink where the slope is infinite",
     statement=r"\mathbb{E}\,\sigma'(Z)^2 = p^2\, \Gamma(2p - 1) e^{-c^2/4}"
-    r" D_{1 - 2p}(\pm c) / \sqrt{2 \pi}, \quad \sigma(x) = \max(\pm (x - c), 0)^p",
+    r" D_{1 - 2p}(\pm c) / \sqrt{2 \pi}, \quad \sigma(x) = \max(\pm (x - c), 0)^p,"
+    r" \quad \sqrt v\, \mathbb{E}\,\sigma'(Z)\, \sigma'(\sqrt v Z)",
     assumptions=("p > 1/2", "D is the parabolic cylinder function"),
     source=ours("Definition C.1"),
     cases=(
         *grid(power=(0.7, 0.9), sign=(-1, 1)),
         *grid(power=0.9, sign=(-1, 1), at=(0.6, -30.0 / 64.0)),
+        # Beside the slope at another variance, which is infinite at another place.
+        {"power": 0.7, "sign": -1, "at": -0.3, "other": 4.0},
     ),
     predict=_predict_one_sided,
     measure=_measure_one_sided,

@@ -258,6 +258,7 @@ TRACE = numeric(
 
 # --- definitions of one's own -------------------------------------------------------------
 
+_WIDEST = 150.0
 _COSH = act.Smooth(
     act.Definition(
         name="cosh",
@@ -265,7 +266,7 @@ _COSH = act.Smooth(
         df=np.sinh,
         precise=lambda mp, x: mp.cosh(x),
         parity=0,
-        widest=300.0,
+        widest=_WIDEST,
     )
 )
 _LENGTHS = np.geomspace(0.5, 2.0, 65)
@@ -280,7 +281,17 @@ def _predict_definition(*, var: float, derivative: bool = False) -> list[float]:
         _COSH.length_map_derivative(2.0 * var),
     ]
     first = [a.mean, a.second_moment, a.variance, a.mu]
-    return np.log1p([*first, *lengths, *rises]).tolist()
+    # The last length that is known, and whether one beyond it is refused.
+    last = [a.length_map(_WIDEST / var), _is_refused(a, 1.001 * _WIDEST / var)]
+    return np.log1p([*first, *lengths, *rises, *last]).tolist()
+
+
+def _is_refused(a: act.Activation, q: float) -> bool:
+    try:
+        a.length_map(q)
+    except ValueError:
+        return True
+    return False
 
 
 def _measure_definition(*, var: float, derivative: bool = False) -> list[Any]:
@@ -299,6 +310,8 @@ def _measure_definition(*, var: float, derivative: bool = False) -> list[Any]:
         return [
             *map(mpmath.log1p, found),
             *(mpmath.log1p(mpmath.exp(2 * q)) for q in ends),
+            mpmath.log1p(square(mpmath.mpf(_WIDEST)) - bool(derivative)),
+            mpmath.log(2),
         ]
 
 
@@ -307,7 +320,7 @@ DEFINITION = numeric(
     items=("Tab2",),
     title="Moments and lengths of a definition of one's own that grows exponentially",
     statement=r"\log(1 + \mathbb{E}\, \cosh^2(\sqrt q Z)), \quad"
-    r" \mathbb{E}\, \cosh^2(\sqrt q Z) = (e^{2q} + 1) / 2",
+    r" \mathbb{E}\, \cosh^2(\sqrt q Z) = (e^{2q} + 1) / 2, \quad q \le 150",
     source=ours("Appendix C.4"),
     cases=grid(var=(1e-6, 2.0, 70.0), derivative=(False, True)),
     predict=_predict_definition,

@@ -29,6 +29,7 @@ NAMES = tuple(sorted(set(act.NAMES)))
 
 
 _BENT = (-0.27, 1.31)
+_FALL = 0.62
 _KINKS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("absolute", "relu", "relu_squared", "selu"), (0.0,)),
     **dict.fromkeys(("sign", "softsign", "step"), (0.0,)),
@@ -36,6 +37,7 @@ _KINKS: dict[str, tuple[float, ...]] = {
     "hard_tanh": (-1.0, 1.0),
     "relu6": (0.0, 6.0),
     "bent": _BENT,
+    "falls": (_FALL,),
 }
 """Where panels end; other functions are smooth."""
 _CALLED = {"absolute": "abs", "gaussian_bump": "gaussian"}
@@ -46,15 +48,22 @@ def _bent(x: Array) -> Array:
     return np.abs(x - right) - np.maximum(x - left, 0.0) + np.sin(x)
 
 
+def _falls(x: Array) -> Array:
+    return np.exp(-1.5 * x) + np.abs(x - _FALL)
+
+
+_OWN = {"bent": _bent, "falls": _falls}
+
+
 def _subject(name: str) -> act.Activation:
-    if name == "bent":
-        return act.from_function(_bent, kinks=_KINKS[name], name=name)
+    if name in _OWN:
+        return act.from_function(_OWN[name], kinks=_KINKS[name], name=name)
     return getattr(act, name)
 
 
 def _values(name: str, x: Array) -> Array:
-    if name == "bent":
-        return _bent(x)
+    if name in _OWN:
+        return _OWN[name](x)
     function = named(_CALLED.get(name, name)).function
     return function(torch.from_numpy(x)).numpy()
 
@@ -109,7 +118,7 @@ UNEQUAL = numeric(
     id="dc/defC.1-double",
     title="Duals of every activation, and of one by its values, equal double integrals",
     statement=r"\hat\sigma(\rho;q,p)=\mathbb{E}\,\sigma(\sqrt qX)\sigma(\sqrt pY),"
-    r"\text{ also } \sigma(x)=|x-1.31|-(x+0.27)_++\sin x",
+    r"\text{ also } \sigma(x)=|x-1.31|-(x+0.27)_++\sin x,\ e^{-3x/2}+|x-0.62|",
     source=ours("Definition C.1"),
     cases=(
         *grid(name=NAMES, var_x=0.4, var_y=2.5),
@@ -117,6 +126,8 @@ UNEQUAL = numeric(
         *grid(name=("sign", "step"), var_x=1e-12, var_y=3e-12),
         # Bent between two kinks, and known by its values.
         *grid(name="bent", var_x=0.4, var_y=(0.4, 2.5)),
+        # And large far out on the left alone.
+        {"name": "falls", "var_x": 0.4, "var_y": 2.5},
     ),
     predict=_predict,
     measure=_measure,

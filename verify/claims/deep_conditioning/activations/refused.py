@@ -337,6 +337,11 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
             ),
             ("a bent jump", lambda x: (x > 0.7) - np.tanh(x), "f jumps at x = 0.7."),
             ("growth", lambda x: -np.exp(0.25 * x * x), "1 of its maximum", "= 38 d"),
+            (
+                "a trace of it",
+                lambda x: 1e-15 * np.exp(0.25 * x * x),
+                "1 of its maximum",
+            ),
             ("less growth", lambda x: -np.exp(0.2499 * x * x), "|x| = 18 deviations"),
         ),
         ("activations:from_function", "derivative"): (
