@@ -126,7 +126,7 @@ def combine(
         for p, o in itertools.combinations(range(len(parts)), 2):
             turn = (right[p] * left[o])[near] * np.expm1(gaps[p] - gaps[o])
             delta += turn * turn / (1.0 + both.sum(axis=0)[near])
-        rho[near], d[near] = end * (1.0 - delta), np.minimum(delta, 2.0 - delta)
+        rho[near], d[near] = end * (1.0 - delta), delta
     return rho, d
 
 

@@ -44,7 +44,7 @@ CHECK = (0.0, 0.5, 0.9)
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Coefficients of the NNGP and the tangent kernel, read-only.
+    """Coefficients of the NNGP and the tangent kernel.
 
     Attributes
     ----------
@@ -99,7 +99,6 @@ def series(activation: Activation, depth: int, order: int) -> Series:
         correlation = nngp / length
     nngp = _cut(nngp, exact, SAFE * floor)
     tangent = _cut(tangent, exact, SAFE * floor) if smooth else np.empty(0)
-    nngp.flags.writeable = tangent.flags.writeable = False
     known = known and _agree(activation, depth, nngp, tangent)
     return Series(nngp, tangent, known)
 

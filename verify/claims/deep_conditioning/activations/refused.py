@@ -60,7 +60,7 @@ _USUAL: dict[str, dict[str, Any]] = {
     "kernels:nngp": _KERNEL,
     "kernels:nngp_ntk": {
         "x": [[1.0, 0.0], [0.5, 2.0], [3.0, 1.0]],
-        "activation": _RELU,
+        "activation": "@gelu",
         "depth": 4,
     },
     "kernels:ntk": {
@@ -410,6 +410,10 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("diagram:reach", "bias_var"): (
             # Of another function, in the name of the one that was called.
             ("ends turned", (1.0, 0.0), "got (1.0, 0.0)."),
+        ),
+        ("kernels:nngp_ntk", "depth"): (
+            # Rows of several lengths take all layers one by one.
+            ("a layer too many", 10**5 + 1, "at most 100000 where", "got 100001."),
         ),
     }.items()
     for what, value, *said in cases

@@ -175,6 +175,8 @@ _LAWS: dict[str, _Law] = {
         (_ALL, [0.3, -0.2]), (-1.5, [1.5, 1.0]), (0.5, [-0.35, 0.7]), (6.0, [9.0, -1.5])
     ),
     "steps": _Pieces((_ALL, [0.2]), (-0.7, [1.0]), (0.4, [0.5])),
+    # Next to zero in the place of zero, where Owen's T is a limit.
+    "leaky": _Pieces((_ALL, [0.0, 0.4]), (1e-200, [0.0, 0.6]), (1.0, [0.8, -0.8])),
     "hard swish": _Pieces((-3.0, [0.0, 0.5, 1 / 6]), (3.0, [0.0, 0.5, -1 / 6])),
     "bent": _Pieces((_ALL, [0.0, 1.0]), (0.5, [0.25, -1.0, 1.0])),
     "odd near zero": _Pieces((_ALL, [0.0, 1.0]), (12.0, [-24.0, 2.0])),
@@ -256,6 +258,7 @@ def _activation(name: str) -> act.Activation:
             name, 1, (0.3, -0.2), (-1.5, 0.5, 6.0), (1.0, 0.7, -1.5)
         ),
         "steps": act.PiecewisePolynomial(name, 0, (0.2,), (-0.7, 0.4), (1.0, 0.5)),
+        "leaky": act.PiecewisePolynomial(name, 1, (0.0, 0.4), (0.0, 1.0), (0.6, -0.8)),
         "hard swish": act.hard_swish,
         "closed erf": act.erf,
         # Its slope is given, too.
@@ -336,6 +339,8 @@ WHOLE = numeric(
             for name in ("exp", "bump", "sine")
             for cone in (0.0, 0.1)
         ),
+        # Rows so short that of three pieces the two beside zero are met.
+        _case("leaky", 1e-7, 1e-6, 12, cone=0.3),
     ),
     predict=_predict,
     measure=_measure,

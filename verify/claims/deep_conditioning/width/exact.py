@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 from scipy import special
 
 from theory import activations as act
@@ -170,10 +171,10 @@ def _cubic_activation(square: str, cube: str) -> act.Activation:
     return act.HermiteMixture(a)
 
 
-def _predict_cubic(*, square: str, cube: str, rho: str) -> float:
+def _predict_cubic(*, square: str, cube: str, rho: str, depth: int = 2) -> float:
     r, s = float(Fraction(rho)), _cubic_activation(square, cube)
     # The correction is linear in 1/n: that of n = 1.
-    return width.ntk_mean(r, s, 2, 1) - kernels.ntk_map(r, s, 2)
+    return width.ntk_mean(r, s, depth, 1) - kernels.ntk_map(r, s, depth)
 
 
 def _measure_cubic(*, square: str, cube: str, rho: str) -> Fraction:
@@ -216,10 +217,10 @@ def _measure_cubic(*, square: str, cube: str, rho: str) -> Fraction:
     return total
 
 
-def _apart(*, square: str, cube: str, rho: str) -> float:
+def _apart(*, square: str, cube: str, rho: str, depth: int = 2) -> float:
     """The product kernel's correction alone."""
     r, s = float(Fraction(rho)), _cubic_activation(square, cube)
-    return width.nngp_mean(r, s, 2, 1) - kernels.nngp_map(r, s, 2)
+    return width.nngp_mean(r, s, depth, 1) - kernels.nngp_map(r, s, depth)
 
 
 QUADRATIC = numeric(
@@ -245,6 +246,70 @@ QUADRATIC = numeric(
     # As for linear networks; the limit that is taken off is as large as the correction.
     compare=AgreesTo(relative=1e-12),
     must_refute=_apart,
+)
+
+
+def _measure_three(*, square: str, cube: str) -> Any:
+    """By the delta method through lengths q_1 and q_2 of the first two layers.
+
+    Given q_1, unit means of the second layer have covariances over n; of its weights
+    W_j^2 and W_j W_k enter the first layer's share once more, which adds to s' s' what
+    the units h do: E W_j W_k f(z) - E W_j W_k E f(z) is h_j h_k / n times E f''.
+    """
+    x, q = sympy.symbols("x q", positive=True)
+    a, b = sympy.Rational(square), sympy.Rational(cube)
+    unit = x + a * (x**2 - sympy.Rational(1, 2)) + b * x**3
+    slope = sympy.diff(unit, x)
+
+    def mean(of: Any) -> Any:
+        """E of a polynomial at sqrt(q) Z."""
+        terms = sympy.Poly(sympy.expand(of), x).terms()
+        even = ((n, c) for (n,), c in terms if n % 2 == 0)
+        return sum(c * sympy.factorial2(n - 1) * q ** (n // 2) for n, c in even)
+
+    def at(of: Any, length: Any, times: int = 0) -> Any:
+        return sympy.diff(of, q, times).subs(q, length)
+
+    k, d, both = mean(unit**2), mean(slope**2), mean((unit * slope) ** 2)
+    spread, joint = mean(unit**4) - k**2, both - k * d
+    turn = mean(sympy.diff(unit * slope, x))
+    one = k.subs(q, 1)
+    two = k.subs(q, one)
+    last = k + q * d
+    # What the last two layers make of q_1, and the slopes of both behind it.
+    whole, behind = last.subs(q, k), d * d.subs(q, k)
+    size, half = one + d.subs(q, 1), sympy.Rational(1, 2)
+    inner = at(d, two, 1) * at(joint, one) + 2 * at(both, one) * at(d, two, 1)
+    inner += half * at(d, one) * at(d, two, 2) * at(spread, one)
+    crossed = at(d, one, 1) * at(d, two) + at(d, two, 1) * at(turn, one) ** 2
+    return (
+        half * at(whole, one, 2) * at(spread, 1)
+        + half * at(last, two, 2) * at(spread, one)
+        + at(behind, one, 1) * (at(spread, 1) + at(joint, 1))
+        + half * size * at(behind, one, 2) * at(spread, 1)
+        + size * inner
+        + 2 * at(both, 1) * crossed
+    )
+
+
+THREE_LAYERS = replace(
+    QUADRATIC,
+    id="dc/eq7-three-layers",
+    uses=("dc/eq7-quadratic",),
+    title="Three layers of polynomial units: the mean tangent kernel to order 1/width",
+    statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,\Theta^{(m)}(x, x) - \Theta(x, x)),"
+    r" \quad |x| = 1",
+    assumptions=(
+        "activation x + q (x^2 - 1/2) + p x^3",
+        "three hidden layers, one output, an input with itself",
+    ),
+    cases=(
+        *grid(square=("1/4", "-1/2"), cube="0"),
+        {"square": "1/4", "cube": "1/9"},
+    ),
+    predict=partial(_predict_cubic, rho="1", depth=3),
+    measure=_measure_three,
+    must_refute=partial(_apart, rho="1", depth=3),
 )
 
 # --- pieces, of lengths other than one ------------------------------------------------
