@@ -44,6 +44,9 @@ PAIRS = 2
 takes about 10 ms; tables 10 ms for a length of a smooth function, 60 to 300 of others,
 and a series of order 2560 takes 80."""
 
+TABLE = 64
+"""The same for an interval of lengths, of all layers that share it."""
+
 LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
 takes 30 to 60 ms there, half a second at lengths of hundreds, tables 15 to 40 s."""
@@ -177,6 +180,18 @@ class Interpolated:
         return logs <= self._short.lengths.high
 
     @cached_property
+    def _few_near(self) -> int:
+        """Pairs near +-1 up to which no table is made, were series to end."""
+        if not self.tabulates:
+            return PAIRS * (len(self._few) or FEW)
+        own = self.own
+        layers = sum(
+            n for i, n in self.shared.items() if i.contains(own) or own.contains(i)
+        )
+        few = min(PAIRS * FEW, TABLE // max(layers, 1))
+        return few if few < PAIRS * FEW and self.ends else PAIRS * FEW
+
+    @cached_property
     def _few_long(self) -> int:
         """Pairs of long rows up to which no table of their lengths is made."""
         if self.many:
@@ -235,9 +250,7 @@ class Interpolated:
         alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
             alone = ~(ends | apart)
-        elif not self.many and np.count_nonzero(near) <= PAIRS * (
-            len(self._few) or FEW
-        ):
+        elif not self.many and np.count_nonzero(near) <= self._few_near:
             alone |= near
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
