@@ -425,8 +425,14 @@ def _along(edges: Array, start: Array, wide: Array) -> int:
     panel's width, and it is analytic in an ellipse of 3.8 widths over that of a stretch,
     of which n nodes leave the power -2 n.
     """
-    widths = np.diff(edges, prepend=-math.inf, append=math.inf)
-    at = np.searchsorted(edges, np.stack([start, start + wide]))
+    if not start.size:
+        return 1
+    # Those next to the last edges are known to reach as far as stretches do.
+    ends = start, start + wide
+    edges = np.union1d(edges, [float(f(v)) for f in (np.min, np.max) for v in ends])
+    widths = np.diff(edges, prepend=edges[0], append=edges[-1])
+    widths[[0, -1]] = widths[[1, -2]]
+    at = np.searchsorted(edges, np.stack(ends))
     panels = widths[at].min(axis=0)
     with np.errstate(divide="ignore"):
         least = float((panels / np.abs(wide)).min(initial=math.inf))
