@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._cached import cached_property
-from theory._recursion import close_pairs
+from theory._recursion import close_pairs, long_rows
 from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import steep
@@ -50,6 +50,9 @@ TABLE = 64
 LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
 takes 30 to 60 ms there, half a second at lengths of hundreds, tables 15 to 40 s."""
+
+WAVES = 2048
+"""Pairs of long rows up to which transforms are read for them alone."""
 
 ALONE, KINKED = 1000.0, 33.0
 """Pairs times the length plus `KINKED` for which orders up to 10,240 take as long as one
@@ -180,6 +183,15 @@ class Interpolated:
         return logs <= self._short.lengths.high
 
     @cached_property
+    def _long(self) -> npt.NDArray[np.bool_]:
+        """Which rows are so long that transforms have their slopes."""
+        bend, sizes = long_rows.bend_of(self.activation), self.alone.sizes
+        return sizes >= (math.inf if bend is None else bend.least)
+
+    def _by_transforms(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        return long_rows.integrals(self.activation, self.alone.sizes, i, j, rho, d)
+
+    @cached_property
     def _few_near(self) -> int:
         """Pairs near +-1 up to which no table is made, were series to end."""
         if not self.tabulates:
@@ -240,13 +252,16 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         ends = t <= (0.0 if self.activation.kinks else STILL)
         # An integral over the angle is shorter than a series of a high order.
-        least = self._summed(d)
+        waves = ~ends & (d < CLASSES[0][0]) & self._long[i] & self._long[j]
+        waves &= np.count_nonzero(waves) <= WAVES
+        least = self._summed(d[~waves])
         apart = d >= (least if self._linear is None else CLASSES[0][0])
+        apart &= ~waves
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
         if least != SLOWEST:
             least = max(CLASSES[2 if shared else 1][0], least)
-        near = ~ends & (d < least)
+        near = ~(ends | waves) & (d < least)
         alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
             alone = ~(ends | apart)
@@ -255,7 +270,7 @@ class Interpolated:
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
             bent = ~ends & (d < CLASSES[0][0])
-        tabled = ~(ends | bent | apart | alone)
+        tabled = ~(ends | waves | bent | apart | alone)
         short = np.zeros_like(tabled)
         if tabled.any():
             short = tabled & self._are_short[i] & self._are_short[j]
@@ -264,6 +279,7 @@ class Interpolated:
             alone, long = alone | long, np.zeros_like(long)
         sources = (
             (ends, self._at_ends),
+            (waves, self._by_transforms),
             (bent, self._by_pieces),
             (~bent & apart, self._by_series),
             (long, self._by_tables),  # what can't be is refused before the work
