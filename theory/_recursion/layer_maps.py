@@ -262,14 +262,14 @@ class Interpolated:
         if least != SLOWEST:
             least = max(CLASSES[2 if shared else 1][0], least)
         near = ~(ends | waves) & (d < least)
-        alone, bent = t < self._start, np.zeros_like(apart)
+        alone, bent = (t < self._start) & ~waves, np.zeros_like(apart)
         if self._linear is not None:
-            alone = ~(ends | apart)
+            alone = ~(ends | waves | apart)
         elif not self.many and np.count_nonzero(near) <= self._few_near:
             alone |= near
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
-            bent = ~ends & (d < CLASSES[0][0])
+            bent = ~(ends | waves) & (d < CLASSES[0][0])
         tabled = ~(ends | waves | bent | apart | alone)
         short = np.zeros_like(tabled)
         if tabled.any():

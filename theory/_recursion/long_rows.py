@@ -16,7 +16,7 @@ fall like one, and evenly spaced values integrate them.
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +24,9 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory._chebyshev import chebyshev, nodes
-from theory._recursion import close_pairs
+from theory._recursion import bent_pieces, close_pairs
+from theory._recursion.bent_pieces import Pieces
+from theory._recursion.bent_slopes import pieces_of
 from theory._recursion.linear_pieces import NODES
 from theory._recursion.rows import Index
 from theory.activations import Activation
@@ -48,14 +50,20 @@ PANEL = 20
 """Chebyshev nodes of a panel in k, which is half as wide as the transforms' strip: they
 leave (4 + sqrt 17)^-20, 7e-19."""
 
-APART = 0.7
-"""Between values in omega sin t: an even spacing leaves exp(-2 pi^2 / 0.7^2) of a Gaussian,
-3e-18, and exp(-9.1^2 / 2), 1e-18, beyond 13 of them."""
+APART = 0.55
+"""Between values in omega sin t: 2 pi / 0.55, less twice the farthest kink of pieces over
+sin t, is where a Gaussian is 3e-18. exp(-9.3^2 / 2) is what 18 values leave out."""
 
-VALUES = 14
+VALUES = 18
+
+WITHIN = 3.0
+"""Width of a panel times the farthest kink of pieces: wide angles begin at 1.2 of it."""
 
 FINEST = 0.0625
 """Over the strip of the slope: r sin t below which it is a polynomial of the angle."""
+
+LINEAR = 32.0
+"""Times rounding by which a slope may differ from its linear pieces."""
 
 TOGETHER = 1 << 11
 """Angles at which transforms are read together."""
@@ -68,7 +76,8 @@ class Bend:
     `least` is the length of rows from which `TERMS` powers are enough.
     """
 
-    strip: float  # of the slope
+    strip: float  # of the slope, zero of pieces
+    pieces: Pieces | None
     width: float  # of a panel in k
     table: npt.NDArray[np.complex128]  # (panels, PANEL, TERMS)
     sizes: Array  # of the integrals of |c^m s''|, (TERMS + 1,)
@@ -88,6 +97,11 @@ class Bend:
         """Return the largest that a term may be, over the first, at least product r o."""
         size = (self.sizes[m] / self.sizes[0]) ** 2 / math.factorial(m)
         return float(size * (0.6 / both) ** m)  # 1 / (2 cos^2(t/2)) is below 0.6
+
+    def terms(self, both: float) -> int:
+        """Return how many there are to be, at least product r o."""
+        enough = (m for m in range(1, TERMS) if self.term(m, both) < math.exp(-DIGITS))
+        return next(enough, TERMS)
 
     @property
     def least(self) -> float:
@@ -115,18 +129,22 @@ class Bend:
 def bend_of(activation: Activation) -> Bend | None:
     """Return the transforms; None if the slope is not of this kind."""
     base = split(activation)[0]
-    if not isinstance(base, Smooth) or base.kinks or base.order:
+    if not isinstance(base, Smooth) or base.order:
         return None
+    if base.kinks:
+        return _of_pieces(activation)
     strip = base.definition.strip / base._root
-    if not math.isfinite(strip):
-        return None
+    return _of_strip(activation, strip) if math.isfinite(strip) else None
+
+
+def _of_strip(activation: Activation, strip: float) -> Bend | None:
+    """Return transforms of a slope without singularities in a strip."""
     h = math.pi * strip / DIGITS  # twice as fine as for a mean: up to the last k
     count = math.ceil(FARTHEST * strip / h)
     x = h * np.arange(-count, count + 1.0)
     f = activation.derivative._value(x)
-    size = np.abs(f).max()
-    low, high = f[0], f[-1]
-    constant = np.abs(f - np.where(x < 0.0, low, high)) <= 2.0 * EPS * size
+    low, high = float(f[0]), float(f[-1])
+    constant = np.abs(f - np.where(x < 0.0, low, high)) <= 2.0 * EPS * np.abs(f).max()
     if low == high or not constant[np.abs(x) > 0.75 * x[-1]].all():
         return None
     far = float(np.abs(x[~constant]).max()) + h
@@ -139,15 +157,47 @@ def bend_of(activation: Activation) -> Bend | None:
     # By parts: the slope of the rest is not needed.
     even = h * (bell[:, None] * powers - rest[:, None] * lower)
     odd = h * rest[:, None] * powers
+    each = np.abs(np.diff(f))[:, None] * np.abs(x[1:, None]) ** np.arange(TERMS + 1)
     # The slope is constant but for exp(-36): transforms are analytic in a strip.
     width = 0.5 * 36.0 / far
-    panels = math.ceil(DIGITS / strip / width)
-    k = width * (np.arange(panels)[:, None] + 0.5 * (1.0 + nodes(PANEL)))
+    table = _table(width, DIGITS / strip, x, even, odd)
+    return Bend(strip, None, width, table, each.sum(axis=0))
+
+
+def _of_pieces(activation: Activation) -> Bend | None:
+    """Return transforms of a slope of linear pieces, as far as wide angles need them."""
+    found = pieces_of(activation)
+    if found is None or found.value or found.slope or not any(found.kinks):
+        return None
+    kinks, far = np.array(found.kinks), float(np.abs(found.kinks).max())
+    x, w = gaussian.composite(np.unique(np.append(kinks, [-2.0 * far, 2.0 * far])), 40)
+    # Beyond the last kink rounding of a slope would be multiplied by lengths.
+    *bends, _ = found.bends
+    pieces = replace(found, bends=(*bends, -sum(bends)))
+    f = activation.derivative._value(x)
+    if np.abs(f - pieces(x)).max() > LINEAR * EPS * np.abs(f).max():
+        return None
+    rates = pieces.local[3][np.searchsorted(kinks, x)]
+    at, size = np.append(x, kinks), np.append(w * rates, pieces.steps)
+    powers = at[:, None] ** np.arange(TERMS + 1)
+    width = WITHIN / far
+    last = VALUES * 2.0 * math.pi * width / DIGITS
+    table = _table(
+        width, last, at, size[:, None] * powers[:, :-1], 0.0 * powers[:, :-1]
+    )
+    each = np.abs(size)[:, None] * np.abs(powers)
+    return Bend(0.0, pieces, width, table, each.sum(axis=0))
+
+
+def _table(
+    width: float, last: float, x: Array, even: Array, odd: Array
+) -> npt.NDArray[np.complex128]:
+    """Return polynomials of sums of (even - i k odd) e^(i k x) on panels up to a last k."""
+    panels = np.arange(math.ceil(last / width))[:, None]
+    k = width * (panels + 0.5 * (1.0 + nodes(PANEL)))
     waves = np.exp(1j * np.multiply.outer(k, x))
     values = waves @ even - 1j * k[..., None] * (waves @ odd)
-    table = np.einsum("kj,pjm->pkm", chebyshev(PANEL), values)
-    each = np.abs(np.diff(f))[:, None] * np.abs(x[1:, None]) ** np.arange(TERMS + 1)
-    return Bend(strip, width, table, each.sum(axis=0))
+    return np.einsum("kj,pjm->pkm", chebyshev(PANEL), values)
 
 
 def integrals(
@@ -160,33 +210,40 @@ def integrals(
     bend = bend_of(activation)
     assert bend is not None
     sign = np.where(rho < 0.0, -1.0, 1.0)
-    whole, end = close_pairs.at_ends(activation, r, i, j, sign)
-    fall, left = np.empty_like(rho), np.empty_like(rho)
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
     short, long = np.minimum(r[i], r[j]), np.maximum(r[i], r[j])
-    octaves = np.log2(np.maximum(short * t / (FINEST * bend.strip), 1.0))
-    terms = next(
-        m
-        for m in range(1, TERMS + 1)
-        if m == TERMS or bend.term(m, float((short * long).min())) < math.exp(-DIGITS)
-    )
-    for count in np.unique(np.ceil(octaves)):
-        at = np.flatnonzero(np.ceil(octaves) == count)
-        shares = np.append(0.0, 2.0 ** np.arange(-count, 1.0))
-        share, weight = gaussian.composite(shares, NODES)
-        step = max(1, TOGETHER // len(share))
-        for start in range(0, len(at), step):
-            some = at[start : start + step]
-            u = t[some, None] * share
-            w = _falls(bend, short[some], long[some], sign[some], u, terms)
-            w *= t[some, None] * weight
-            fall[some] = w.sum(axis=1)
-            apart = np.sin(0.5 * (t[some, None] + u)) * np.sin(
-                0.5 * (t[some, None] - u)
-            )
-            left[some] = 2.0 * (w * apart).sum(axis=1)
-    lost = d * end - left
-    return whole - sign * lost, lost, end - fall
+    if bend.pieces is None:
+        inner, slope = close_pairs.at_ends(activation, r, i, j, sign)
+        first, near, lost = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+        finest = FINEST * bend.strip / short
+    else:
+        # Up to where sums over evenly spaced values take few.
+        finest = first = np.minimum(1.2 * APART / bend.step / short, t)
+        near = np.where(first < t, 2.0 * np.square(np.sin(0.5 * first)), d)
+        start = bent_pieces.integrals(
+            bend.pieces, r[i], r[j], sign * (1.0 - near), near
+        )
+        inner, lost, slope, _ = start
+    terms = bend.terms(float((short * long).min(initial=math.inf)))
+    counts = np.ceil(np.log2(np.maximum(t / finest, 1.0)))
+    fall, left = np.empty_like(rho), np.empty_like(rho)
+    for count in np.unique(counts):
+        share, weight = gaussian.legendre(NODES)
+        every = np.flatnonzero(counts == count)
+        step = max(1, TOGETHER // (NODES * int(count + 1)))
+        for begin in range(0, len(every), step):
+            at = every[begin : begin + step]
+            edges = t[at, None] * 2.0 ** np.arange(-count, 1.0)
+            edges = np.maximum(np.insert(edges, 0, 0.0, axis=1), first[at, None])
+            half = 0.5 * np.diff(edges)[..., None]
+            u = (edges[:, :-1, None] + half * (1.0 + share)).reshape(len(at), -1)
+            w = _falls(bend, short[at], long[at], sign[at], u, terms)
+            w *= (half * weight).reshape(u.shape)
+            fall[at] = w.sum(axis=1)
+            over = np.sin(0.5 * (t[at, None] + u)) * np.sin(0.5 * (t[at, None] - u))
+            left[at] = 2.0 * (w * over).sum(axis=1)
+    more = (d - near) * slope - left
+    return inner - sign * more, lost + more, slope - fall
 
 
 def _falls(
