@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -81,7 +82,9 @@ def test_slopes_that_bend_elsewhere_or_slowly_have_no_transforms() -> None:
         assert long_rows.bend_of(act.CATALOGUE[name]) is None, name
 
 
-def test_layers_at_long_rows_are_those_of_pairs_one_by_one(monkeypatch) -> None:
+def test_layers_at_long_rows_are_those_of_pairs_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = np.random.default_rng(3).standard_normal((4, 5))
     x[1] = x[0] + 1e-5 * x[2]
     x *= np.array([[20.0], [25.0], [30.0], [20.0]])
@@ -97,7 +100,9 @@ def test_layers_at_long_rows_are_those_of_pairs_one_by_one(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, "gelu", "selu", "hard_swish"])
-def test_rows_beyond_the_bend_are_as_those_of_the_limit(name: str, monkeypatch) -> None:
+def test_rows_beyond_the_bend_are_as_those_of_the_limit(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = act.CATALOGUE[name]
     logs = tangents.bend_ends(a) + np.array([0.1, 0.3, 2.0])
     start = LogLengths.from_gaps((float(logs[0]), 0.0), np.diff(logs), np.arange(3))
@@ -129,3 +134,22 @@ def test_waves_have_no_limit() -> None:
     )
     for a in (turns, act.tanh, act.asinh, act.relu_squared, act.exp, act.sign):
         assert tangents.bend_ends(a) == math.inf
+
+
+@pytest.mark.parametrize("var", [100.0, 1e4, 1e8])
+def test_slopes_of_gelu_at_large_variances_are_those_of_its_formula(var: float) -> None:
+    rho = np.array([-1.0, -1.0 + 1e-6, -0.999, -0.5, 0.3, 0.99, 1.0 - 1e-9, 1.0])
+    found = act.gelu.dual_derivative(rho, var_x=var, var_y=var) / var
+    with mpmath.workdps(60):
+        # The derivative of E u Phi(u) v Phi(v), by the orthant of u and v with noise.
+        def dual(r: mpmath.mpf) -> mpmath.mpf:
+            z = var * r / (1 + var)
+            root = mpmath.sqrt(1 - z * z)
+            area = mpmath.mpf(1) / 4 + mpmath.asin(z) / (2 * mpmath.pi)
+            rest = 2 * r * r / (1 + mpmath.mpf(var)) + 1 - r * r
+            return r * area + var / (1 + mpmath.mpf(var)) * rest / root / 2 / mpmath.pi
+
+        for r, value in zip(rho.tolist(), found.tolist(), strict=True):
+            true = float(mpmath.diff(dual, mpmath.mpf(r), h=mpmath.mpf(10) ** -25))
+            # Rounding of a table beside its largest value, one half, and of the angle.
+            assert abs(value - true) <= 8.0 * EPS
