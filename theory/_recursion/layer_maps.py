@@ -265,7 +265,9 @@ class Interpolated:
         alone, bent = (t < self._start) & ~waves, np.zeros_like(apart)
         if self._linear is not None:
             alone = ~(ends | waves | apart)
-        elif not self.many and np.count_nonzero(near) <= self._few_near:
+        elif not near.any() or (
+            not self.many and np.count_nonzero(near) <= self._few_near
+        ):
             alone |= near
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
