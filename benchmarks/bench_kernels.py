@@ -134,6 +134,26 @@ def test_inputs_of_unequal_lengths(benchmark, name: str):
     assert np.array_equal(k, k.T)
 
 
+@pytest.mark.parametrize("name", ["gelu", "log_cosh", "mish", "hard_swish"])
+@pytest.mark.parametrize(("depth", "weight_var"), [(200, 1.0), (60, 436.75)])
+def test_few_rows_of_lengths_that_shrink_or_grow(
+    benchmark, name: str, depth: int, weight_var: float
+):
+    """Pairs go through the layers one by one, near +-1 at long or at short lengths."""
+    x = np.random.default_rng(0).standard_normal((10, 12))
+    x[1] = x[0] + 1e-6 * x[2]
+    activation = act.CATALOGUE[name]
+
+    def run() -> object:
+        return kernels.nngp_ntk(
+            x, activation, depth, weight_var=weight_var, bias_var=0.1
+        )
+
+    benchmark.extra_info["first call, s"] = seconds(run)
+    show(f"{name}, {weight_var:g}", benchmark.extra_info)
+    benchmark.pedantic(run, rounds=1)
+
+
 def show(name: str, info: dict[str, float]) -> None:
     text = ", ".join(f"{what} {value:.3g}" for what, value in info.items())
     print(f"\n{name}: {text}")

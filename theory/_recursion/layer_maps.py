@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._cached import cached_property
-from theory._recursion import close_pairs
+from theory._recursion import close_pairs, long_rows
 from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import steep
@@ -44,9 +44,15 @@ PAIRS = 2
 takes about 10 ms; tables 10 ms for a length of a smooth function, 60 to 300 of others,
 and a series of order 2560 takes 80."""
 
+TABLE = 64
+"""The same for an interval of lengths, of all layers that share it."""
+
 LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
 takes 30 to 60 ms there, half a second at lengths of hundreds, tables 15 to 40 s."""
+
+WAVES = 2048
+"""Pairs of long rows up to which transforms are read for them alone."""
 
 ALONE, KINKED = 1000.0, 33.0
 """Pairs times the length plus `KINKED` for which orders up to 10,240 take as long as one
@@ -177,6 +183,27 @@ class Interpolated:
         return logs <= self._short.lengths.high
 
     @cached_property
+    def _long(self) -> npt.NDArray[np.bool_]:
+        """Which rows are so long that transforms have their slopes."""
+        bend, sizes = long_rows.bend_of(self.activation), self.alone.sizes
+        return sizes >= (math.inf if bend is None else bend.least)
+
+    def _by_transforms(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        return long_rows.integrals(self.activation, self.alone.sizes, i, j, rho, d)
+
+    @cached_property
+    def _few_near(self) -> int:
+        """Pairs near +-1 up to which no table is made, were series to end."""
+        if not self.tabulates:
+            return PAIRS * (len(self._few) or FEW)
+        own = self.own
+        layers = sum(
+            n for i, n in self.shared.items() if i.contains(own) or own.contains(i)
+        )
+        few = min(PAIRS * FEW, TABLE // max(layers, 1))
+        return few if few < PAIRS * FEW and self.ends else PAIRS * FEW
+
+    @cached_property
     def _few_long(self) -> int:
         """Pairs of long rows up to which no table of their lengths is made."""
         if self.many:
@@ -225,24 +252,27 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         ends = t <= (0.0 if self.activation.kinks else STILL)
         # An integral over the angle is shorter than a series of a high order.
-        least = self._summed(d)
+        waves = ~ends & (d < CLASSES[0][0]) & self._long[i] & self._long[j]
+        waves &= np.count_nonzero(waves) <= WAVES
+        least = self._summed(d[~waves])
         apart = d >= (least if self._linear is None else CLASSES[0][0])
+        apart &= ~waves
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
         if least != SLOWEST:
             least = max(CLASSES[2 if shared else 1][0], least)
-        near = ~ends & (d < least)
-        alone, bent = t < self._start, np.zeros_like(apart)
+        near = ~(ends | waves) & (d < least)
+        alone, bent = (t < self._start) & ~waves, np.zeros_like(apart)
         if self._linear is not None:
-            alone = ~(ends | apart)
-        elif not self.many and np.count_nonzero(near) <= PAIRS * (
-            len(self._few) or FEW
+            alone = ~(ends | waves | apart)
+        elif not near.any() or (
+            not self.many and np.count_nonzero(near) <= self._few_near
         ):
             alone |= near
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
-            bent = ~ends & (d < CLASSES[0][0])
-        tabled = ~(ends | bent | apart | alone)
+            bent = ~(ends | waves) & (d < CLASSES[0][0])
+        tabled = ~(ends | waves | bent | apart | alone)
         short = np.zeros_like(tabled)
         if tabled.any():
             short = tabled & self._are_short[i] & self._are_short[j]
@@ -251,6 +281,7 @@ class Interpolated:
             alone, long = alone | long, np.zeros_like(long)
         sources = (
             (ends, self._at_ends),
+            (waves, self._by_transforms),
             (bent, self._by_pieces),
             (~bent & apart, self._by_series),
             (long, self._by_tables),  # what can't be is refused before the work

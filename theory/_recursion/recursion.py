@@ -28,7 +28,8 @@ from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
-from theory._recursion.tangents import straight, tangent
+from theory._recursion.spheres import homogeneity
+from theory._recursion.tangents import LONG, bend_ends, limit, straight, tangent
 from theory.activations import Activation
 from theory.grids import CLOSE
 
@@ -133,7 +134,14 @@ def combine(
 def _map(activation: Activation, before: LogLengths, *, many: bool) -> LayerMap:
     if before.high.max() < straight(activation):
         activation = tangent(activation)
-    alone = RowMap(activation, before)
+    bent, least = None, before.high.min()
+    if (
+        least > LONG
+        and homogeneity(activation) is None
+        and least > bend_ends(activation)
+    ):
+        activation, bent = limit(activation), activation
+    alone = RowMap(activation, before, bent)
     return ClosedForm(alone) if closed(activation) else Interpolated(alone, many)
 
 

@@ -50,25 +50,42 @@ def settled(after: Array, delta: Array) -> tuple[Array, Array]:
     return rho, np.where(near, delta, 1.0 - np.abs(rho))
 
 
+TURNED = 2.0**-64
+"""Distances beside which rows beyond the bend of an activation are not turned: each is as
+its limit but for 2^-60, and the two are apart by half of the square of twice that."""
+
+
+def lengths_of(
+    activation: Activation, rows: int
+) -> Lengths | ExponentialLengths | PowerLengths | WaveLengths:
+    """Return what an activation does to the lengths of so many rows."""
+    base, scale, shift = split(activation)
+    m = homogeneity(base)
+    if m is not None:
+        return PowerLengths(activation, m)
+    if base == activations.exp:
+        return ExponentialLengths(scale, shift)
+    if base in (activations.sin, activations.cos):
+        return WaveLengths(scale, shift, odd=base == activations.sin)
+    return Lengths(activation, rows)
+
+
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """Rows of given lengths before an activation, and after it."""
+    """Rows of given lengths before an activation, and after it.
+
+    Of long rows it may be the limit of a `bent` one, which turns them apart by what is
+    nothing but beside nothing.
+    """
 
     activation: Activation
     before: LogLengths
+    bent: Activation | None = None
 
     @cached_property
     def lengths(self) -> Lengths | ExponentialLengths | PowerLengths | WaveLengths:
         """What the activation does to lengths."""
-        base, scale, shift = split(self.activation)
-        m = homogeneity(base)
-        if m is not None:
-            return PowerLengths(self.activation, m)
-        if base == activations.exp:
-            return ExponentialLengths(scale, shift)
-        if base in (activations.sin, activations.cos):
-            return WaveLengths(scale, shift, odd=base == activations.sin)
-        return Lengths(self.activation, len(self.before.high))
+        return lengths_of(self.activation, len(self.before.high))
 
     @cached_property
     def sizes(self) -> Array:
@@ -118,9 +135,12 @@ class RowMap:
         """Lambda of pairs of rows, their distance when rho is 1, to be added to others."""
         gaps = np.abs(self.before.differences(i, j))
         out = np.zeros_like(gaps)
-        some = np.flatnonzero(gaps)
+        lengths, rest = self.lengths, gaps > 0.0
+        if self.bent is not None:
+            lengths, rest = lengths_of(self.bent, len(self.sizes)), beside < TURNED
+        some = np.flatnonzero(rest & (gaps > 0.0))
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        out[some] = self.lengths.turned(lows, gaps[some], beside[some])
+        out[some] = lengths.turned(lows, gaps[some], beside[some])
         return out
 
     def after(self, i: Index, j: Index, inner: Array) -> Array:

@@ -69,7 +69,9 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
         _require_digits(f)
     parity = parity_at(a._value, x)
     return duals.Tabulated.build(
-        _slope_of_jumps(a, b) or _slope(a, b, parity if a == b else None),
+        _slope_of_jumps(a, b)
+        or _slope_by_formula(a, b)
+        or _slope(a, b, parity if a == b else None),
         who=f"{a.name}.dual",
         size=math.sqrt(a.variance) * math.sqrt(b.variance),
         mean=a.mean * b.mean,
@@ -138,6 +140,17 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
         return lambda t: np.array([value(v) for v in t.tolist()]), gap
 
     return at
+
+
+def _slope_by_formula(a: Any, b: Any) -> duals.Slope | None:
+    """Return E a'(X) b'(+-Y) where it is written with elementary functions."""
+    formula = a._slope_with(b)
+    if formula is None:
+        return None
+    return lambda mirrored: (
+        lambda t: formula(-np.cos(t) if mirrored else np.cos(t), np.sin(t) ** 2),
+        math.inf,
+    )
 
 
 def slope_of(a: Any, parity: int | None = None) -> duals.Broken:

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from numbers import Real
@@ -148,6 +149,13 @@ class Activation(GaussianFunction):
     def _parts(self) -> tuple["Activation", float, float]:
         """Return (b, scale, mean) with s = scale * b + shift and E s = mean."""
         return self, 1.0, self.mean
+
+    def _slope_with(
+        self,
+        other: "Activation",  # noqa: ARG002
+    ) -> Callable[[Array, Array], Array] | None:
+        """Return (rho, 1 - rho^2) -> E s'(X) o'(Y), where there is a formula."""
+        return None
 
     def _engine(self, other: "Activation") -> duals.Engine:
         """Return the covariance function of s(X) and t(Y), t another activation."""

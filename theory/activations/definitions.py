@@ -152,7 +152,10 @@ gelu = Smooth(
         f=lambda x: x * gaussian.cdf(x),
         df=lambda x: gaussian.cdf(x) + x * gaussian.pdf(x),
         precise=lambda mp, x: x * mp.ncdf(x),
-        closed=Closed(coefficients=closed.gaussian_linear),
+        closed=Closed(
+            coefficients=closed.gaussian_linear,
+            slope=lambda *at: pairs.GeluPairs.at(*at).slope(),
+        ),
     )
 )
 silu = Smooth(Definition(name="silu", **_swish(1.0)))

@@ -45,6 +45,8 @@ class Closed:
         E (d/dZ s(sqrt(q) Z))^2.
     dual : callable, optional
         (q, q') -> the engine of two variances.
+    slope : callable, optional
+        Lengths r and o, rho and 1 - rho^2 -> E f'(r X) f'(o Y), where that is all.
     """
 
     coefficients: Callable[[float, int], Array]
@@ -55,6 +57,7 @@ class Closed:
     variance: Function | None = None
     slope_energy: Function | None = None
     dual: Callable[[float, float], duals.Engine] | None = None
+    slope: Callable[[Array, Array, Array, Array], Array] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,6 +361,17 @@ class Smooth(Activation):
             mean = self.var * closed.mean_slope(self.var * q)
             energy = self.var * closed.energy_slope(self.var * q)
         return self._finite(mean), self._finite(energy)
+
+    def _slope_with(self, other: Activation) -> Callable[[Array, Array], Array] | None:
+        closed = self.definition.closed
+        if not (closed and closed.slope and isinstance(other, Smooth)):
+            return None
+        if self.definition != other.definition or self.order or other.order:
+            return None
+        slope, size = closed.slope, self._root * other._root
+        size *= self.factor * other.factor
+        r, o = np.array(self._root), np.array(other._root)
+        return lambda rho, sine: size * slope(r, o, rho, sine)
 
     def _engine(self, other: Activation) -> duals.Engine:
         self._finite(np.array([self.second_moment, other.second_moment]), "var")

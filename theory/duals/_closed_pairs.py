@@ -205,7 +205,7 @@ class GeluPairs:
     def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "GeluPairs":
         """Take arguments of lengths r and o; `sine` is sin^2 t."""
         u = Noisy.of(r, other, rho, sine, 1.0)
-        area = 0.25 + (0.5 / math.pi) * np.arctan(u.z / u.cosine)
+        area = (0.5 / math.pi) * np.arctan2(u.cosine, -u.z)
         density = (u.both / (2.0 * math.pi)) / u.cosine
         return cls(u, rho, sine, area, density, u.shares[0] + u.shares[1])
 
