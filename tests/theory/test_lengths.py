@@ -373,7 +373,13 @@ def test_equal_inputs_stay_equal():
 
 
 def test_the_decay_is_its_sum():
-    for alpha, rate in ((0.9, 0.999), (0.9, 0.9), (0.95, 0.3), (0.9, 0.9 + 1e-13)):
+    for alpha, rate in (
+        (0.9, 0.999),
+        (0.9, 0.9),
+        (0.95, 0.3),
+        (0.9, 0.9 + 1e-13),
+        (0.0, 0.6),
+    ):
         decay = lengths.NormReLUDecay(alpha, 0.1, 0.5, rate)
         for depth in (0, 1, 2, 50):
             terms = sum(alpha**i * rate ** (depth - 1 - i) for i in range(depth))

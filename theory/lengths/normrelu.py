@@ -213,10 +213,10 @@ class NormReLUDecay:
         rate = np.asarray(self.rate, dtype=np.float64)
         _checks.broadcast(who, rho=r, depth=l, rate=rate)
         high, low = np.maximum(rate, self.alpha), np.minimum(rate, self.alpha)
-        gap = (high - low) / high
         with np.errstate(divide="ignore", invalid="ignore"):
+            gap = (high - low) / high
             sums = np.where(gap > 0.0, -np.expm1(l * np.log1p(-gap)) / gap, l)
-        total = np.where(l > 0.0, high ** np.maximum(l - 1.0, 0.0), 0.0) * sums
+        total = np.where(l > 0.0, high ** np.maximum(l - 1.0, 0.0) * sums, 0.0)
         return _checks.plain(rate**l * r + self.beta * np.asarray(self.start) * total)
 
 

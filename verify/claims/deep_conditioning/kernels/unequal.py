@@ -240,7 +240,7 @@ _PARALLEL = (
     # A kink that has no mirror image, of no piecewise linear function.
     *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
     # And one in closed form.
-    *_pair("ramp at 1/4", ([0.7, 1.5], _SHORTER), 0.4, 1),
+    *_pair("ramp at 1/4", ([0.7, 1.5], _SHORTER), (0.0, 0.4), 1),
     # Turning both inputs leaves their kernels as they are, and so do many others.
     *_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2, way="turned"),
     *_pair(_MANY, ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3), way="among many"),

@@ -179,6 +179,9 @@ _LAWS: dict[str, _Law] = {
     "leaky": _Pieces((_ALL, [0.0, 0.4]), (1e-200, [0.0, 0.6]), (1.0, [0.8, -0.8])),
     "hard swish": _Pieces((-3.0, [0.0, 0.5, 1 / 6]), (3.0, [0.0, 0.5, -1 / 6])),
     "bent": _Pieces((_ALL, [0.0, 1.0]), (0.5, [0.25, -1.0, 1.0])),
+    "broken and bent": _Pieces(
+        (_ALL, [0.0, 1.0]), (-1.0, [0.3, 0.3]), (0.5, [0.25, -1.0, 1.0])
+    ),
     "odd near zero": _Pieces((_ALL, [0.0, 1.0]), (12.0, [-24.0, 2.0])),
     "negative": _Pieces(
         (_ALL, [-1.0, 0.0, -1.0]), (-1.0, [-1.0, 0.0, 1.0]), (1.0, [1.0, 0.0, -1.0])
@@ -269,6 +272,9 @@ def _activation(name: str) -> act.Activation:
     }
     values = {
         "bent": lambda x: x + np.maximum(x - 0.5, 0.0) ** 2,
+        "broken and bent": lambda x: (
+            x + 0.3 * np.maximum(x + 1.0, 0.0) + np.maximum(x - 0.5, 0.0) ** 2
+        ),
         "odd near zero": lambda x: x + 2.0 * np.maximum(x - 12.0, 0.0),
         "negative": lambda x: -1.0 - np.maximum(x * x, 1.0),
         "waves": lambda x: np.sin(x) + 0.5 * np.sin(0.7 * x + 0.4),
@@ -330,7 +336,8 @@ WHOLE = numeric(
         _case("steps", 5.0, 14.0, 40, few=4, cone=0.15),
         _case("odd near zero", 5.0, 14.0, 40),
         _case("hard swish", 0.5, 2.0, 40, cone=0.05),
-        _case("bent", 0.5, 2.0, 12, few=3, cone=0.1),
+        # Kinks of two kinds, which are no mirror images of each other.
+        _case("broken and bent", 0.5, 2.0, 12, few=3, cone=0.1),
         _case("bent", 5.0, 14.0, 30, cone=0.02),
         _case("negative", 5.0, 14.0, 12, few=3, cone=0.1),
         _case("closed erf", 0.5, 14.0, 40, cone=0.3),

@@ -157,11 +157,11 @@ THM_I1 = numeric(
     r" \sum_{i<L} \alpha^i q^{L-1-i}",
     source=ours("Theorem I.1"),
     cases=grid(
-        # At 0.6 the sum has equal terms.
-        alpha=(0.2, 0.6, 0.7),
+        # At 0.0 the sum has one term, or none before the first layer; at 0.6 equal ones.
+        alpha=(0.0, 0.2, 0.6, 0.7),
         beta=0.03,
         start=0.5,
-        rate=0.6,
+        rate=(0.0, 0.6),
         rho=(-0.4, 0.9),
         depth=(0, 1, 12),
     ),

@@ -395,10 +395,10 @@ def _predict_clipped(*, rho: float) -> list[float]:
     return _corrections(act.hard_tanh, rho)
 
 
-def _corrections(unit: act.Activation, rho: float) -> list[float]:
+def _corrections(unit: act.Activation, rho: float, depth: int = 2) -> list[float]:
     # Both are linear in 1/n: those of n = 1.
-    mean = width.nngp_mean(rho, unit, 2, 1) - kernels.nngp_map(rho, unit, 2)
-    return [float(mean), *width.nngp_variance([rho, 1.0], unit, 2, 1)]
+    mean = width.nngp_mean(rho, unit, depth, 1) - kernels.nngp_map(rho, unit, depth)
+    return [float(mean), *width.nngp_variance([rho, 1.0], unit, depth, 1)]
 
 
 def _of_length_one(*, rho: float) -> list[float]:
@@ -406,8 +406,8 @@ def _of_length_one(*, rho: float) -> list[float]:
     return _scaled_back(act.hard_tanh, rho)
 
 
-def _scaled_back(unit: act.Activation, rho: float) -> list[float]:
-    mean, *variances = _corrections(unit.normalized(), rho)
+def _scaled_back(unit: act.Activation, rho: float, depth: int = 2) -> list[float]:
+    mean, *variances = _corrections(unit.normalized(), rho, depth)
     square = unit.second_moment
     return [square * mean, *(square**2 * variance for variance in variances)]
 
@@ -638,13 +638,13 @@ ONE_LAYER = replace(
 )
 
 
-def _predict_waves(*, apart: float) -> list[float]:
-    return _corrections(act.sin, 1.0 - apart)
+def _predict_waves(*, apart: float, depth: int) -> list[float]:
+    return _corrections(act.sin, 1.0 - apart, depth)
 
 
-def _waves_of_length_one(*, apart: float) -> list[float]:
+def _waves_of_length_one(*, apart: float, depth: int) -> list[float]:
     """The unit scaled so that inputs keep their length, and its kernel scaled back."""
-    return _scaled_back(act.sin, 1.0 - apart)
+    return _scaled_back(act.sin, 1.0 - apart, depth)
 
 
 def _sines(units: Sequence[int], p: Any, c: Any) -> Any:
@@ -660,27 +660,40 @@ def _sines(units: Sequence[int], p: Any, c: Any) -> Any:
     return (-1) ** (len(units) // 2) * total / 2 ** len(units)
 
 
-def _measure_waves(*, apart: float) -> list[Any]:
-    """F = exp(-(K_aa + K_bb)/2) sinh K_ab, whose derivatives are itself and cosh."""
+def _measure_waves(*, apart: float, depth: int) -> list[Any]:
+    """Mean and covariance of K, layer by layer, from F's first two derivatives."""
     places = ((0, 0), (0, 1), (1, 1))
+    pairs = list(itertools.product(range(3), repeat=2))
     with mpmath.workprec(BITS):
-        one, r = mpmath.mpf(1), mpmath.mpf(1.0 - apart)
-        k = [_sines(pair, one, r) for pair in places]
-        spread = [
-            [_sines(a + b, one, r) - k[i] * k[j] for j, b in enumerate(places)]
-            for i, a in enumerate(places)
-        ]
-        f = mpmath.exp(-k[0]) * mpmath.sinh(k[1])
-        rise = mpmath.exp(-k[0]) * mpmath.cosh(k[1])
-        first = [-f / 2, rise, -f / 2]
-        second = [[f / 4, -rise / 2, f / 4], [-rise / 2, f, -rise / 2]]
-        second.append(second[0])
-        pairs = list(itertools.product(range(3), repeat=2))
-        mean = sum(second[i][j] * spread[i][j] for i, j in pairs) / 2
-        passed = sum(first[i] * spread[i][j] * first[j] for i, j in pairs)
-        fresh = _sines((0, 0, 1, 1), k[0], k[1]) - f**2
-        own = _sines((0,) * 4, k[0], k[0]) - _sines((0, 0), k[0], k[0]) ** 2
-        return [mean, fresh + passed, own + mpmath.exp(-4 * k[0]) * spread[0][0]]
+        k = [mpmath.mpf(1), mpmath.mpf(1.0 - apart), mpmath.mpf(1)]
+        mean, spread = [mpmath.mpf(0)] * 3, [[mpmath.mpf(0)] * 3] * 3
+        for _ in range(depth):
+            f = [_sines(place, k[0], k[1]) for place in places]
+            rise, own = mpmath.exp(-k[0]) * mpmath.cosh(k[1]), mpmath.exp(-2 * k[0])
+            # F_aa = (1 - exp(-2 K_aa)) / 2; of F_01 both derivatives in K_01 are its own.
+            first = [[own, 0, 0], [-f[1] / 2, rise, -f[1] / 2], [0, 0, own]]
+            middle = [[f[1] / 4, -rise / 2, f[1] / 4], [-rise / 2, f[1], -rise / 2]]
+            second = [
+                [[-2 * own, 0, 0], [0, 0, 0], [0, 0, 0]],
+                [*middle, middle[0]],
+                [[0, 0, 0], [0, 0, 0], [0, 0, -2 * own]],
+            ]
+            mean = [
+                mpmath.fdot(row, mean)
+                + sum(h[i][j] * spread[i][j] for i, j in pairs) / 2
+                for row, h in zip(first, second, strict=True)
+            ]
+            spread = [
+                [
+                    _sines(places[a] + places[b], k[0], k[1])
+                    - f[a] * f[b]
+                    + sum(first[a][i] * spread[i][j] * first[b][j] for i, j in pairs)
+                    for b in range(3)
+                ]
+                for a in range(3)
+            ]
+            k = f
+        return [mean[1], spread[1][1], spread[0][0]]
 
 
 WAVES = replace(
@@ -690,8 +703,9 @@ WAVES = replace(
     statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,K^{(m)} - K) = \tfrac12\,"
     r" \partial^2 F : \mathrm{Cov}(\sigma \sigma^T), \quad"
     r" F_{ab} = e^{-(K_{aa} + K_{bb})/2} \sinh K_{ab}",
-    assumptions=("activation sin", "two hidden layers, one output"),
-    cases=grid(apart=(1.0, 1e-3, 1e-6, 1e-12)),
+    # Of lengths' own derivatives a third layer is the first to ask.
+    assumptions=("activation sin", "two or three hidden layers, one output"),
+    cases=grid(apart=(1.0, 1e-3, 1e-6, 1e-12), depth=(2, 3)),
     predict=_predict_waves,
     measure=_measure_waves,
     # The promise of `theory.width`, and the limit's rounding.
