@@ -29,7 +29,7 @@ TOLERANCE = 1e-12
 EPS = float(np.finfo(np.float64).eps)
 
 OTHERS = 16
-"""Nodes of a second rule."""
+"""Nodes of interpolants beside which rounding of a slope is seen."""
 
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
@@ -234,7 +234,7 @@ class FromFunction(Activation):
         # Values have a relative error of EPS. The part of this error that looks like a
         # non-linear function averages out over the nodes, of which some 64 matter.
         error = 2.0 * EPS / 8.0 * math.sqrt(self.second_moment / rest)
-        error = max(error, abs(self._rest_of(self._sampled(OTHERS)) / rest - 1.0))
+        error = max(error, abs(self._rest_of(self._sampled(16)) / rest - 1.0))
         if error > self.tolerance:
             raise ValueError(
                 f"{self.name}: `f` must be further from affine for `mu` and `nu` to be"
@@ -263,7 +263,7 @@ class FromFunction(Activation):
         whole = self._own_samples.energy_about(0.0, 0.0)
         if not whole:
             return 0.0, 0.0
-        other = self._sampled(OTHERS)
+        other = self._sampled(16)
         a, b = self._own_samples.coefficients(LOW) ** 2, other.coefficients(LOW) ** 2
         ends = [
             abs(other.energy_about(0.0, 0.0) - whole),
