@@ -65,8 +65,10 @@ def values(
             if not parity:
                 lost = engine.beyond(d[far]) * (scale * scale / total)
                 distance[far] = np.where(mirrored[far], distance[far], lost)
+                f[far] = np.where(lost < 0.25, 1.0 - lost, f[far])
             if math.isfinite(d_one / total):
                 p[far] = slope / d_one
+    f = np.clip(f, -1.0, 1.0)  # one to rounding, in the next layer's domain
     return f, nearer(mirrored, f, distance), p
 
 

@@ -96,8 +96,8 @@ def test_maps_with_hardly_a_linear_part_are_exact_beside_their_diagonal(b, depth
             )
 
 
-@pytest.mark.parametrize("depth", [3, 10])
-@pytest.mark.parametrize("b", [-0.99, -0.999, -0.99999, -1.001])
+@pytest.mark.parametrize("depth", [3, 10, 50])
+@pytest.mark.parametrize("b", [-0.99, -0.999, -0.99999, -1 + 1e-8, -1.001])
 def test_opposite_inputs_of_nearly_even_functions_keep_their_distance(b, depth):
     """What is odd of the energy was a difference: 1e-11 off after ten layers."""
     a = act.leaky_relu(b).normalized()
@@ -105,7 +105,9 @@ def test_opposite_inputs_of_nearly_even_functions_keep_their_distance(b, depth):
     for rho in (-1.0, -1 + 2.0**-53, -1 + 1e-12, -1 + 1e-6):
         true = _recursion(step, rho, depth)[0]
         # A few roundings of each layer, which the next magnify by pi / (pi - 2) at most.
-        assert abs(kernels.nngp_map(rho, a, depth) - true) <= 1e-13
+        assert abs(kernels.nngp_map(rho, a, depth) - true) <= 1e-13 or depth > 10
+        # What is magnified by e^50 is a number, whatever it is, and no warning.
+        assert abs(kernels.nngp_map(rho, a, depth)) <= 1.0
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
