@@ -328,8 +328,9 @@ def excess_risk_terms(
     Notes
     -----
     By singular values of X, never of K: relative error a few ``(n + d) eps`` times the
-    condition number of X; of the bias also times ``|theta*| / |P theta*|``, and of both
-    that of Sigma's quadratic form, which cancels where Sigma is nearly singular.
+    condition number of X; of the bias, which is 0 for n = d, also times
+    ``|theta*| / |P theta*|``, and of both that of Sigma's quadratic form, which cancels
+    where Sigma is nearly singular.
 
     Examples
     --------
@@ -360,7 +361,8 @@ def excess_risk_terms(
     bad = n > d or s[-1] <= max(n, d) * np.finfo(np.float64).eps * s[0]
     need = "have linearly independent rows"
     _checks.reject(who, "features", need, bad, "a singular Gram matrix", "")
-    missed = theta - v @ (v.T @ theta)
+    # Of a square X nothing is missed, of which a difference would leave its rounding.
+    missed = theta - v @ (v.T @ theta) if n < d else np.zeros(d)
     spread = v @ ((eps @ u) / s)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [2.0 * (v @ sigma @ v) for v in (missed, spread)]

@@ -172,6 +172,17 @@ def test_excess_risk_terms():
     assert error @ sigma @ error <= terms.total * (1 + 1e-10)
 
 
+def test_square_features_leave_no_bias():
+    rng = np.random.default_rng(4)
+    x, theta, eps = (rng.standard_normal(size) for size in ((5, 5), 5, 5))
+    terms = opt.excess_risk_terms(x, np.eye(5), theta, eps)
+    assert terms.bias == 0.0
+    # (n + d) eps times the condition number, of a square, on both ways.
+    allowed = 2 * 2 * 10 * np.finfo(float).eps * np.linalg.cond(x)
+    spread = np.linalg.solve(x, eps)
+    assert terms.noise == pytest.approx(2 * spread @ spread, rel=allowed)
+
+
 def test_excess_risk_bound():
     exact = 56 * 4 * math.log(8 * 1e6**2 / 3) / 1e6
     assert opt.excess_risk_bound(1e6, 1.0) == pytest.approx(exact, rel=1e-15)
