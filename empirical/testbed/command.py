@@ -28,7 +28,7 @@ from empirical.testbed.engine import Engine, cores
 from empirical.testbed.graph import beside
 from empirical.testbed.options import add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
-from empirical.testbed.runner import run_batch, summary
+from empirical.testbed.runner import run_batch, sentence, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.study import (
     SCALES,
@@ -418,8 +418,7 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
         # Whoever read the output has had enough.
         return 141
     except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
-        said = str(error) or "not enough memory; ask for less"
-        sys.stderr.write(f"error: {worded(said)}\n")
+        sys.stderr.write(f"error: {worded(sentence(error))}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:
         return ended.exit_code

@@ -39,12 +39,27 @@ class Failure:
     text: str
 
 
+def sentence(error: BaseException) -> str:
+    """Return what an error says; of memory, without the insides of PyTorch.
+
+    Examples
+    --------
+    >>> sentence(MemoryError())
+    'not enough memory; ask for less'
+    """
+    said = str(error) or "not enough memory; ask for less"
+    asked = re.search(r"DefaultCPUAllocator: .*allocate (\d+) bytes", said)
+    if asked is None:
+        return said
+    return f"not enough memory for {int(asked[1]) / 2**30:.3g} GiB; ask for less"
+
+
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; return a `Failure` for an error that is to be told."""
     try:
         return function(*arguments)
     except (OSError, RuntimeError, ValueError) as error:
-        return Failure(str(error))
+        return Failure(sentence(error))
 
 
 def run_batch(

@@ -309,17 +309,27 @@ def test_a_warning_is_a_line_about_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "many", "said"),
+    ("study", "given", "said"),
     [
         # 6 PB, more than a process can address.
-        ("--n", "10000000", "Unable to allocate"),
+        ("conditioning", "depth --n 10000000", "Unable to allocate"),
         # 8 PB, of a list, of which Python says nothing.
-        ("--depths", "1000000000000000", "not enough memory; ask for less"),
+        (
+            "conditioning",
+            "depth --depths 1000000000000000",
+            "not enough memory; ask for less",
+        ),
+        # 800 TB, of PyTorch, which speaks of its allocator.
+        (
+            "square_loss",
+            "train --conv --widths 10000000 10000000 --kernel 1 --seeds 1",
+            "not enough memory for ",
+        ),
     ],
 )
-def test_too_little_memory_is_said_in_a_line(option, many, said, capsys):
-    known = importlib.import_module("empirical.conditioning.__main__")
-    assert known.main(["depth", option, many, "--device", "cpu"]) == 1
+def test_too_little_memory_is_said_in_a_line(study, given, said, capsys):
+    known = importlib.import_module(f"empirical.{study}.__main__")
+    assert known.main([*given.split(), "--device", "cpu"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {said}")
 
