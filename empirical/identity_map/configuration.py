@@ -41,7 +41,8 @@ class Configuration:
         Train on this many examples of the data set, drawn for each update; `labels` then
         names those that are looked at.
     schemes : tuple of str
-        Initialisations; one network of each for every seed.
+        Initialisations, or "unit" of standard deviation 1; one network of each for every
+        seed.
     rates : tuple of float, optional
         Learning rates, one a group; the recipe's when absent.
     seeds : tuple of int

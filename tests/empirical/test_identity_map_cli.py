@@ -19,6 +19,7 @@ from empirical.identity_map.configuration import Configuration
 from empirical.identity_map.experiments import configurations
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.shown import panels
+from empirical.networks.initial import SCHEMES
 from empirical.testbed import stopping, telling
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
@@ -297,6 +298,14 @@ class TestRecords:
 
 
 class TestCommand:
+    def test_help_names_every_initialisation(self, capsys):
+        with pytest.raises(SystemExit):
+            command.main(["train", "--help"])
+        # Lines break behind hyphens, too.
+        words = "".join(capsys.readouterr().out.split())
+        assert '"unit"' in words
+        assert all(scheme in words for scheme in SCHEMES)
+
     def test_one_network(self, capsys, tmp_path):
         argv = ["train", *QUICK, "--steps", "5", "--seeds", "0", "1"]
         more = ["--output", "-", "--weights", str(tmp_path / "w")]
