@@ -26,7 +26,7 @@ from empirical.testbed.ending import (
 )
 from empirical.testbed.engine import Engine, cores
 from empirical.testbed.graph import beside
-from empirical.testbed.options import add_options, made, spoken, spoken_end
+from empirical.testbed.options import Chosen, add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, sentence, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
@@ -68,18 +68,6 @@ class Single:
     resumes: bool = True
 
 
-class _Chosen(argparse.ArgumentParser):
-    """A subcommand's parser; its options, which load PyTorch, come when it is chosen."""
-
-    fill: Callable[[argparse.ArgumentParser], None] | None = None
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        fill, self.fill = self.fill, None
-        if fill is not None:
-            fill(self)
-        return super().parse_known_args(args, namespace)
-
-
 def main(
     study: Study[Any] | str,
     singles: Sequence[Single],
@@ -116,9 +104,7 @@ def main(
     """
     name = study if isinstance(study, str) else study.module
     parser = argparse.ArgumentParser(prog=f"python -m {name}", description=about)
-    commands = parser.add_subparsers(
-        dest="command", required=True, parser_class=_Chosen
-    )
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Chosen)
     for single in singles:
         one = commands.add_parser(
             single.name, help=single.about, description=single.about

@@ -24,6 +24,7 @@ from typing import (
     get_type_hints,
 )
 
+from empirical.checks import nearest
 from empirical.declared import known_of
 
 Value = TypeVar("Value")
@@ -33,6 +34,29 @@ _CONVERTED = {int: "N", float: "X", str: "NAME", Path: "PATH"}
 
 FEW = 5
 """Choices that are shown in the place of such a word; more of them are in the help."""
+
+
+class Chosen(argparse.ArgumentParser):
+    """A subcommand's parser; its options, which load PyTorch, come when it is chosen.
+
+    Of an option that it does not know it names the nearest that it does.
+    """
+
+    fill: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Parse arguments; exit with 2 where any are left over."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            # Whoever called this parser knows none of its options.
+            words = [word.partition("=")[0] for word in rest if word.startswith("--")]
+            near = nearest(words, list(self._option_string_actions))
+            said = f"unrecognized arguments: {' '.join(rest)}"
+            self.exit(2, f"error: {said}; `{self.prog} --help` lists all{near}\n")
+        return found, rest
 
 
 def explained(documented: object) -> dict[str, str]:

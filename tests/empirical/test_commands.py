@@ -57,6 +57,25 @@ print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
     assert found.stderr.split() == []
 
 
+@pytest.mark.parametrize(
+    ("study", "given", "meant"),
+    [
+        ("identity_map", "train --optimizer adam", "--optimiser"),
+        ("square_loss", "train --weight_decay=0.1", "--weight-decay"),
+        ("conditioning", "depth --activaton relu", "--activation"),
+        ("mmd_init", "batch --out x --worker-s 2", "--workers"),
+    ],
+)
+def test_of_an_unknown_option_the_nearest_is_named(study, given, meant, capsys):
+    known = importlib.import_module(f"empirical.{study}.__main__")
+    with pytest.raises(SystemExit, match="2"):
+        known.main(given.split())
+    (line,) = capsys.readouterr().err.splitlines()
+    command = given.partition(" ")[0]
+    assert f"`python -m empirical.{study} {command} --help` lists all" in line
+    assert line.endswith(f"Did you mean {meant!r}?")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 @pytest.mark.parametrize("command", ["empirical.square_loss list", "verify list mmd"])
 @pytest.mark.parametrize(
