@@ -50,7 +50,6 @@ def fetch(
     """
     check_choice("fetch", "name", name, NAMES)
     folder = (cache_directory() if directory is None else Path(directory)) / name
-    folder.mkdir(parents=True, exist_ok=True)
     if name == "cifar10":
         mirrors, files = _files.CIFAR_MIRRORS, [_files.CIFAR_ARCHIVE]
     else:
@@ -78,12 +77,14 @@ def _fetch_file(
     for mirror in mirrors:
         progress(f"{path.name}: from {mirror}")
         try:
-            with (
-                urllib.request.urlopen(mirror + path.name, timeout=SECONDS) as response,
-                partial.open("wb") as target,
-            ):
-                while block := response.read(1 << 20):
-                    target.write(block)
+            with urllib.request.urlopen(
+                mirror + path.name, timeout=SECONDS
+            ) as response:
+                # Not before there is something to put into it.
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with partial.open("wb") as target:
+                    while block := response.read(1 << 20):
+                        target.write(block)
             _check(name, partial, path.name)
         except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
             failures.append(f"{mirror} ({error})")

@@ -183,8 +183,11 @@ class TestFetch:
     def test_no_mirror(self, published, tmp_path):
         for file in published.iterdir():
             file.unlink()
+        folder = tmp_path / "mine"
         with pytest.raises(ConnectionError, match="could not be downloaded from any"):
-            data.fetch("mnist", directory=tmp_path)
+            data.fetch("mnist", directory=folder)
+        # Nothing is left that looks like a folder of data.
+        assert not folder.exists()
         with pytest.raises(ValueError, match="`name` must be one of mnist"):
             data.fetch("emnist")
 
