@@ -272,6 +272,7 @@ def _try(task: Supervised) -> None:
     try:
         losses, _ = by_autograd(task, stack, few)
     except Exception as error:
+        _check_returned(task, few)
         if not task.one_by_one and _alone(task, few) is not None:
             said = first_sentence(error.__cause__ or error)
             raise ValueError(
@@ -342,6 +343,21 @@ def _outputs(call: Callable[[Tensor], object], x: Tensor) -> object:
 def _aside(x: Tensor) -> AbstractContextManager[None]:
     """Give back the random numbers that are drawn meanwhile."""
     return torch.random.fork_rng(devices=[x.device] if x.is_cuda else [])
+
+
+def _check_returned(task: Supervised, few: Tensor) -> None:
+    """Refuse a loss that returns a number of Python's or NumPy's: it has no slopes."""
+    module, x = copy.deepcopy(task.module), task.inputs[few]
+    try:
+        with _aside(x):
+            found: object = task.loss(module(x), task.targets[few])
+    except Exception:
+        return
+    if not isinstance(found, Tensor):
+        raise ValueError(
+            "Supervised: `loss` must return a tensor, for its slopes, but it returns "
+            f"{found!r:.80}. Leave out `.item()`, `float()` and `.numpy()`."
+        )
 
 
 def _alone(task: Supervised, few: Tensor) -> nn.Module | None:

@@ -781,6 +781,16 @@ def test_the_order_of_parameters_in_memory_moves_no_update(name: str) -> None:
                 torch.testing.assert_close(found, other, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize(
+    "loss", [lambda o, t: 1.0, lambda o, t: o.sum().item()], ids=["float", "item"]
+)
+def test_a_loss_that_returns_no_tensor_is_refused(loss, one_by_one):
+    x, y = torch.ones(4, 3), torch.zeros(4, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"`loss` must return a tensor, .* Leave out"):
+        Supervised(nn.Linear(3, 2), x, y, loss=loss, one_by_one=one_by_one)
+
+
 @pytest.mark.parametrize("shape", ["(8,)", "(8, 3)", "(1,)"])
 def test_a_loss_is_one_number(shape: str) -> None:
     losses = {
