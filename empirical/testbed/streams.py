@@ -64,7 +64,8 @@ def keep_going(*names: str) -> None:
         if stream is getattr(sys, f"__{name}__"):
             lossy = io.BufferedWriter(_Lossy(stream.fileno(), "w", closefd=False))
             kind = {"encoding": stream.encoding, "errors": stream.errors}
-            line = stream.line_buffering
+            # With PYTHONUNBUFFERED nothing is kept back, and no line is.
+            line = stream.line_buffering or stream.write_through
             setattr(sys, name, io.TextIOWrapper(lossy, line_buffering=line, **kind))
 
 

@@ -352,6 +352,25 @@ def test_closed_streams_cost_nothing(tmp_path, closed, workers):
     assert names(tmp_path) == [f"c{i}.json" for i in range(6)]
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_line_is_told_when_it_is_written(unbuffered):
+    code = (
+        "import sys; from empirical.testbed import streams; streams.keep_going('stderr');"
+        " sys.stderr.write('one line\\n'); sys.stdin.read()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    told = select.select([child.stderr], [], [], 30.0)[0]
+    assert child.poll() is None
+    _, said = child.communicate(timeout=30)
+    assert told
+    assert said == b"one line\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_log_on_a_full_disk_costs_nothing(tmp_path, workers):
