@@ -211,9 +211,12 @@ class Moments:
         def function(q: Array) -> Array:
             high = float(q.max())
             try:
-                at = self.at(high)  # complains about what is not resolved
+                self.at(high)  # complains about what is not resolved
                 if of == "slope":
-                    return together(at.derivative, np.sqrt(q / high))[0] / high
+                    # Panels on which slopes are known out there; short ones lose digits.
+                    most = max(high, 1.0)
+                    f = self.at(most).derivative
+                    return together(f, np.sqrt(q / most))[0] / most
                 found = together(self.activation, np.sqrt(q), slope=of != "value")
                 return found[int(of == "size")]
             except TooLarge:
