@@ -352,7 +352,7 @@ def from_function(
         kink other than zero and E f'^2 is infinite, or f so steep next to that kink that
         rounding of arguments leaves more of E f'^2 than the tolerance; where it is
         infinite at zero, no `derivative` is given, and rounding of values as large as
-        f(0) leaves more than the tolerance of distances of 1e-18: |x|^(1/2) + cos x.
+        f(0) leaves more than the tolerance of distances of 1e-18: ``abs(x)**0.5 + cos x``.
     TypeError
         If f is neither callable nor an expression in one symbol.
 

@@ -24,7 +24,7 @@ Row = tuple[Array, float]
 """Hermite coefficients of a polynomial, and the jump of the m-th derivative at zero."""
 
 ODD = 0.1875 - 0.5 / math.pi
-"""Energy of the odd part x |x| / 4 of the square above order one."""
+"""Energy of the odd part ``x abs(x) / 4`` of the square above order one."""
 
 CHUNK = 8192
 """Points evaluated together: temporaries stay in cache."""
